@@ -1,0 +1,223 @@
+"""Attributes: every word the payload of an envelope may hold, its shape and who provides it."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from agents.names import Role, Route, Status
+
+Unit = Annotated[float, Field(ge=0, le=1)]
+Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z]{2,4})?$")]
+
+
+class Reason(StrEnum):
+    """Why an agent asks the user for clarification (SPEC section 5)."""
+
+    AMBIGUOUS_QUERY = "ambiguous_query"
+    INSUFFICIENT_CONTEXT = "insufficient_context"
+    SCOPE_UNCLEAR = "scope_unclear"
+    MULTIPLE_TOPICS = "multiple_topics"
+    MISSING_DETAILS = "missing_details"
+    MISSING_CONTEXT = "missing_context"
+    VAGUE_REQUEST = "vague_request"
+    OUT_OF_SCOPE = "out_of_scope"
+    QUALITY_INSUFFICIENT = "quality_insufficient"
+    HARMFUL_CONTENT = "harmful_content"
+    SYSTEM_ABUSE = "system_abuse"
+    INAPPROPRIATE = "inappropriate"
+    OFF_TOPIC = "off_topic"
+
+
+class Value(BaseModel):
+    """A structured attribute value: stored as JSON, refused when a key is unknown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Remark(Value):
+    """One message of the conversation as the turn saw it."""
+
+    role: Literal["user", "assistant", "staff"]
+    text: str
+    time: str  # ISO 8601, UTC
+
+
+class OpenQuestion(Value):
+    """The question the last turn asked back about, waiting for the user's reply."""
+
+    question: str  # the canonical question that could not be answered as it was
+    reason: Reason
+    options: list[str] = []
+
+
+class MemoryUpdates(Value):
+    """What the conversation should remember after this turn."""
+
+    facts: list[str] = []
+    topic: str = ""
+    language_preference: Language | None = None
+
+
+class Passage(Value):
+    """A chunk found by search. `cosine` is None when only a keyword matched."""
+
+    chunk_id: int
+    document_id: str
+    version: int
+    title: str
+    section: str  # "Heading > Subheading", empty at the top of a document
+    crumbs: list[str]
+    source: str
+    language: str
+    text: str
+    score: float  # fused rank score, higher is better, comparable within one search only
+    cosine: float | None
+
+
+class Evaluation(Value):
+    """Whether the passages answer the question."""
+
+    sufficient: bool
+    missing: str = ""
+    confidence: Unit
+
+
+class SourceReference(Value):
+    """The passage behind one marker."""
+
+    marker: str  # "C1"
+    document_id: str
+    version: int
+    title: str
+    section: str
+    crumbs: list[str]
+    source: str
+    chunk_id: int
+    text: str  # the passage as it was given to the response agent
+    score: float
+
+
+class Citation(Value):
+    """One marker used in the answer, checked against its passage."""
+
+    marker: str
+    document_id: str
+    version: int
+    title: str
+    section: str
+    crumbs: list[str]
+    source: str
+    chunk_id: int
+    quote: str  # the sentence of the answer that carries the marker
+    citation_status: Literal["verified", "weak", "unsupported"]
+    score: float
+
+
+class Source(Value):
+    """A document the answer relied on, for the list under it."""
+
+    title: str
+    section: str
+    source: str
+    version: int
+    score: float
+
+
+class ClarificationRequest(Value):
+    """What one agent asks the user, kept per role by the manager's framework."""
+
+    reason: Reason
+    message: str = ""
+
+
+UNIVERSAL = ("needs_clarification", "clarification_reason", "clarification_message")
+
+# The memory a turn saw when it began; written once, by whoever starts the envelope.
+MEMORY: dict[str, Any] = {
+    "text": str,
+    "history": list[Remark],
+    "summary": str,
+    "facts": list[str],
+    "topic": str,
+    "current_time": str,
+    "language_preference": Language | None,
+    "open_clarification": OpenQuestion | None,
+    "clarification_rounds": Annotated[int, Field(ge=0)],
+    "last_agent": str,
+    "context_flags": dict[str, bool],
+    "collections": list[str],  # empty: every collection
+    "offers": list[str],  # titles of documents, for when nothing was searched
+    "user_id": str,
+}
+
+# Bookkeeping of the framework and the manager; agents may read it, never write it.
+BOOKKEEPING: dict[str, Any] = {
+    "stage": str,
+    "clarification_requests": dict[Role, ClarificationRequest],
+    "search_rounds": Annotated[int, Field(ge=0)],
+    "quality_returns": Annotated[int, Field(ge=0)],
+    "best_answer": dict[str, Any],
+    "enabled_routes": list[Route],
+    "mode": Literal["model", "extractive", "mixed"],
+    "outcome": Status,
+}
+
+WORK: dict[str, Any] = {
+    "needs_clarification": bool,
+    "clarification_reason": Reason,
+    "clarification_message": str,
+    "language": Language,
+    "confidence": Unit,
+    "text_eng": str,
+    "translation_confidence": Unit,
+    "corrections_made": list[str],
+    "canonical_question": str,
+    "context_type": Literal["new_topic", "follow_up", "clarification"],
+    "related_history": list[Remark],
+    "response_notes": list[str],
+    "retrieval_k": Annotated[int, Field(ge=1, le=50)],
+    "clarification_result": Literal["search_again", "exit"] | None,
+    "memory_updates": MemoryUpdates,
+    "guardrails_passed": bool,
+    "within_scope": bool,
+    "guardrails_confidence": Unit,
+    "guardrails_analysis": str,
+    "route": Route,
+    "route_confidence": Unit,
+    "route_analysis": str,
+    "query_type": Literal[
+        "simple_search", "cross_doc", "compliance", "risk", "synthesis", "reporting", "unknown"
+    ],
+    "complexity_score": Annotated[int, Field(ge=0, le=100)],
+    "vagueness_score": Unit,
+    "clarifying_questions": list[str],
+    "search_results": list[Passage],
+    "search_context": str,
+    "search_stats": dict[str, Any],
+    "search_quality": Literal["excellent", "good", "poor"],
+    "search_error": str,
+    "evaluation": Evaluation,
+    "refined_query": str,
+    "limitations": list[str],
+    "augmented_prompt": str,
+    "source_references": list[SourceReference],
+    "context_structure": dict[str, Any],
+    "response": str,
+    "sources_used": list[Source],
+    "citations_used": list[Citation],
+    "generation_confidence": Unit,
+    "generation_error": str,
+    "quality_score": Unit,
+    "quality_decision": Literal["approve", "research", "regenerate", "approve_with_reservations"],
+    "quality_analysis": str,
+    "validation_result": dict[str, Any],
+    "clarification_type": Literal["ambiguity", "scope", "context", "choice"],
+    "suggested_actions": list[str],
+    "route_hint": Route | None,
+}
+
+ATTRIBUTES: dict[str, Any] = MEMORY | BOOKKEEPING | WORK
+ADAPTERS: dict[str, TypeAdapter[Any]] = {
+    name: TypeAdapter(shape) for name, shape in ATTRIBUTES.items()
+}

@@ -1,0 +1,33 @@
+"""Context: the passages an answer may rely on, cut to what may be read at once."""
+
+from collections.abc import Iterable
+
+from agents.attributes import Passage
+
+
+def heading(passage: Passage) -> str:
+    """Title and section of a passage on one line."""
+    return " > ".join(part for part in (passage.title, passage.section) if part)
+
+
+def fitting(passages: Iterable[Passage], limit: int) -> list[Passage]:
+    """The best passages whose texts and headings together stay within `limit` characters.
+
+    The first is cut when it alone is too long, so that something is always left.
+    """
+    kept: list[Passage] = []
+    left = limit
+    for passage in passages:
+        length = len(passage.text) + len(heading(passage))
+        if length <= left:
+            kept.append(passage)
+            left -= length
+        elif not kept:
+            kept.append(passage.model_copy(update={"text": passage.text[:limit]}))
+            break
+    return kept
+
+
+def as_context(passages: Iterable[Passage]) -> str:
+    """The passages as one text, each under its heading."""
+    return "\n\n".join(f"# {heading(passage)}\n{passage.text}" for passage in passages)

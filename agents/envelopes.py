@@ -1,0 +1,146 @@
+"""Envelopes: how a turn starts, goes on after a decision, and ends. Rows only, one transaction."""
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.dispatch import Signal
+from django.utils.timezone import now
+
+from agents import events, faults
+from agents.attributes import ADAPTERS, MEMORY
+from agents.bell import ring
+from agents.errors import AgentError
+from agents.languages import ENGLISH
+from agents.models import Envelope, Step
+from agents.names import Role, Status
+from agents.phrases import Phrase
+from agents.routing import Decision, Stage
+
+# Sent with `envelope` inside the transaction that ends it: who listens takes effect once, too.
+envelope_ended = Signal()
+
+
+class LostError(AgentError):
+    """The worker of this step died on each of its attempts."""
+
+
+class DeadlineError(AgentError):
+    """The turn was not finished before its deadline."""
+
+
+def start(
+    memory: dict[str, Any], *, conversation_id: uuid.UUID, message_id: uuid.UUID
+) -> Envelope:
+    """Create the envelope of one user message with its first step, to be rung on commit.
+
+    `memory` holds what agents may know of the conversation, by the names in
+    `agents.attributes.MEMORY`; it is kept as it is, so that the turn can be replayed.
+    """
+    seen = {
+        name: ADAPTERS[name].dump_python(ADAPTERS[name].validate_python(value), mode="json")
+        for name, value in memory.items()
+        if name in MEMORY
+    }
+    identity = uuid.uuid4()
+    with transaction.atomic():
+        envelope = Envelope.objects.create(
+            id=identity,
+            conversation_id=conversation_id,
+            message_id=message_id,
+            memory=seen,
+            payload=seen
+            | {
+                "stage": Stage.START,
+                "enabled_routes": [str(route) for route in settings.ROUTES],
+                "mode": "extractive",
+            },
+            target_list=f"turn:{identity}:events",
+            result_list=f"turn:{identity}:result",
+            step_count=1,
+            target_role=[Role.MANAGER],
+            deadline=now() + timedelta(seconds=settings.TURN_DEADLINE_SECONDS),
+        )
+        _tell(envelope, "workflow_start", conversation=conversation_id)
+        Step.objects.create(
+            envelope=envelope, number=1, batch=0, role=Role.MANAGER, stage=Stage.START
+        )
+        _on_commit(partial(ring, identity, 1, Role.MANAGER))
+    return envelope
+
+
+def conclude(envelope: Envelope, step: Step, decision: Decision) -> None:
+    """End a locked envelope as the manager decided in this step."""
+    step.status, step.ended, step.lease_until = Step.Status.DONE, now(), None
+    step.output, step.error = decision.record(), ""
+    step.save()
+    envelope.payload |= decision.notes | {"stage": decision.stage}
+    envelope.process_count += 1
+    envelope.total_processing_time += step.run_seconds or 0.0
+    envelope.sender_role = step.role
+    envelope.version += 1
+    if decision.says:
+        _say(envelope, decision.says)
+    if decision.ends:
+        end(envelope, decision.ends)
+
+
+def end(envelope: Envelope, status: Status, *, error_id: str = "") -> None:
+    """End a locked envelope: nothing of it stays open, and who waits for it is told on commit."""
+    envelope.status, envelope.error_id, envelope.target_role = status, error_id, []
+    envelope.steps.filter(status__in=("ready", "running")).update(
+        status=Step.Status.CANCELLED, lease_token=None, lease_until=None
+    )
+    envelope.save()
+    envelope_ended.send(Envelope, envelope=envelope)
+    _tell(envelope, "workflow_complete", status=status, error_id=error_id)
+    _on_commit(
+        partial(events.publish, envelope.result_list, "result", turn=envelope.pk, status=status)
+    )
+
+
+def quarantine(envelope: Envelope, step: Step, error: Exception) -> None:
+    """Set a step aside that cannot succeed and end its turn with an error id for the user."""
+    code = faults.record(error, role=step.role, envelope=envelope, step=step.number)
+    step.status, step.ended = Step.Status.QUARANTINED, now()
+    step.lease_token = step.lease_until = None
+    step.error = step.error or f"{type(error).__name__}: {error}"
+    step.save()
+    _say(envelope, Phrase.FAILED, error_id=code)
+    end(envelope, Status.FAILED, error_id=code)
+
+
+def expire(envelope: Envelope) -> None:
+    """End a locked envelope whose deadline has passed."""
+    code = faults.record(DeadlineError(), role="manager", envelope=envelope)
+    _say(envelope, Phrase.EXPIRED, error_id=code)
+    end(envelope, Status.EXPIRED, error_id=code)
+
+
+def cancel(envelope_id: uuid.UUID) -> bool:
+    """End a turn because its user wants no answer any more; False when it had ended before."""
+    with transaction.atomic():
+        envelope = Envelope.objects.select_for_update().get(pk=envelope_id)
+        if envelope.ended:
+            return False
+        _say(envelope, Phrase.CANCELLED)
+        end(envelope, Status.CANCELLED)
+    return True
+
+
+def _say(envelope: Envelope, phrase: Phrase, **values: object) -> None:
+    language = envelope.payload.get("language", ENGLISH)
+    envelope.payload["response"] = phrase.said_in(language, **values)
+
+
+def _tell(envelope: Envelope, event: str, **data: Any) -> None:
+    _on_commit(partial(events.publish, envelope.target_list, event, turn=envelope.pk, **data))
+
+
+def _on_commit(act: Callable[[], None]) -> None:
+    # Robust: a doorbell that fails must not keep the others from ringing.
+    transaction.on_commit(act, robust=True)

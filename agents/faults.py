@@ -1,0 +1,32 @@
+"""Faults: gives an error an id that the user sees and the operator finds."""
+
+import logging
+import traceback
+import uuid
+
+from django.utils.timezone import now
+
+from agents.models import Envelope, Fault
+
+log = logging.getLogger(__name__)
+
+CODES = {"response": "RSP", "manager": "MGR", "quality": "QLT", "guardrails": "GRD"}
+
+
+def record(
+    error: BaseException, *, role: str, envelope: Envelope | None = None, step: int | None = None
+) -> str:
+    """Store `error` with its traceback; return its id, e.g. `RSP-2026-11-21-00042`."""
+    fault = Fault.objects.create(
+        code=f"new-{uuid.uuid4().hex[:24]}",
+        envelope=envelope,
+        role=role[:16],
+        step_number=step,
+        summary=f"{type(error).__name__}: {error}"[:2000],
+        details="".join(traceback.format_exception(error)),
+    )
+    prefix = CODES.get(role, role[:3].upper())
+    fault.code = f"{prefix}-{now():%Y-%m-%d}-{fault.pk:05d}"
+    fault.save(update_fields=["code"])
+    log.error("%s %s", fault.code, fault.summary)
+    return fault.code

@@ -1,0 +1,63 @@
+"""Lang: finds the language the user speaks, to answer in it."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from agents.attributes import Remark
+from agents.contract import View, Writes, agent
+from agents.intake.spoken import ENOUGH_WORDS, likelihood, prose, script_of
+from agents.languages import ENGLISH, base
+from agents.names import Role
+from agents.terms import FUNCTION_WORDS, words
+
+RECENT = 3
+# How much the language spoken so far, and the one asked for, multiply the odds of a message.
+SPOKEN_BEFORE = 6.0
+PREFERRED = 6.0
+# A change of language needs this probability and a word that tells, or enough words.
+SURE = 0.8
+
+
+def _before(history: Iterable[Remark]) -> str | None:
+    """The language of the user's last messages, read together."""
+    said = [remark.text for remark in history if remark.role == "user"][-RECENT:]
+    chances = likelihood("\n".join(said))
+    return max(chances, key=lambda language: chances[language]) if chances else None
+
+
+def _tells(text: str, language: str) -> bool:
+    """Whether the message itself, short as it may be, shows that it is in `language`.
+
+    A single word does not, unless its script does: people say "merci" in any language.
+    """
+    plain = prose(text)
+    if script_of(plain) != "latin":
+        return True
+    spoken = words(plain)
+    if len(spoken) >= ENOUGH_WORDS:
+        return True
+    own = FUNCTION_WORDS.get(language, frozenset())
+    return len(spoken) > 1 and not own.isdisjoint(spoken)
+
+
+@agent(
+    Role.LANG,
+    reads=("text", "history", "language_preference"),
+    writes=("language", "confidence"),
+)
+def recognise(view: View) -> Writes:
+    """Weigh the message, its script, the last messages and the stored preference."""
+    text = view.text or ""
+    preferred = view.language_preference and base(view.language_preference)
+    settled = preferred or _before(view.history or [])
+    leaning: Counter[str] = Counter({settled: SPOKEN_BEFORE}) if settled else Counter()
+    chances = likelihood(text, leaning)
+    if not chances:
+        return {"language": settled or ENGLISH, "confidence": 0.5 if settled else 0.2}
+    language = max(chances, key=lambda name: chances[name])
+    sure = chances[language] >= SURE and _tells(text, language)
+    # Who asked for answers in German may go on writing English: the wish stands.
+    sure = sure and not (preferred and language == ENGLISH)
+    if settled and language != settled and not sure:
+        return {"language": settled, "confidence": 0.5}
+    return {"language": language, "confidence": chances[language]}

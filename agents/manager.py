@@ -1,0 +1,38 @@
+"""Manager: the task around the routing table, and the tasks of all other roles."""
+
+import uuid
+
+from celery import Task, shared_task
+
+from django.conf import settings
+
+from agents.errors import AgentError
+from agents.names import Role
+from agents.routing import decide
+from agents.steps import Claim, Outcome, perform, run_agent
+
+
+class LoopError(AgentError):
+    """The turn went round more often than MAX_PROCESS_COUNT allows."""
+
+    permanent = True
+
+
+def route(held: Claim) -> Outcome:
+    """Let the table decide on the whole payload. Raises LoopError."""
+    if held.process_count >= settings.MAX_PROCESS_COUNT:
+        raise LoopError
+    return Outcome(decision=decide(held.payload))
+
+
+def _task(role: Role) -> "Task[[str, int], None]":
+    work = route if role is Role.MANAGER else run_agent
+
+    @shared_task(name=role.queue)
+    def run(envelope_id: str, number: int) -> None:
+        perform(uuid.UUID(envelope_id), number, work)
+
+    return run
+
+
+TASKS = {role: _task(role) for role in Role}

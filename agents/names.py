@@ -1,0 +1,91 @@
+"""Names: the roles, one word each; queue, task and settings are derived from it."""
+
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """One agent. The word is also its task, queue, settings prefix, test file and metric label."""
+
+    MANAGER = "manager"
+    COMMAND = "command"
+    LANG = "lang"
+    TRANSLATION = "translation"
+    ESSENCE = "essence"
+    GUARDRAILS = "guardrails"
+    ROUTER = "router"
+    SEARCH = "search"
+    EVALUATOR = "evaluator"
+    AUGMENTATION = "augmentation"
+    RESPONSE = "response"
+    QUALITY = "quality"
+    CLARIFICATION = "clarification"
+    FALLBACK = "fallback"
+
+    @property
+    def queue(self) -> str:
+        """The Redis list the role's workers listen to; also the name of its Celery task."""
+        return f"agents.{self.value}"
+
+    @property
+    def concurrency_setting(self) -> str:
+        """Name of the environment variable that sets how many of its steps run at once."""
+        return f"{self.name}_CONCURRENCY"
+
+
+INSTANCES: dict[Role, int] = {
+    Role.MANAGER: 1,
+    Role.COMMAND: 1,
+    Role.LANG: 1,
+    Role.TRANSLATION: 2,
+    Role.ESSENCE: 2,
+    Role.GUARDRAILS: 2,
+    Role.ROUTER: 2,
+    Role.SEARCH: 2,
+    Role.EVALUATOR: 2,
+    Role.AUGMENTATION: 1,
+    Role.RESPONSE: 2,
+    Role.QUALITY: 1,
+    Role.CLARIFICATION: 2,
+    Role.FALLBACK: 1,
+}
+
+
+KIND: dict[Role, str] = {
+    Role.MANAGER: "routing",
+    Role.SEARCH: "retrieval",
+    **dict.fromkeys(
+        (Role.COMMAND, Role.LANG, Role.AUGMENTATION, Role.FALLBACK),
+        "fast",
+    ),
+    **dict.fromkeys(
+        (
+            Role.TRANSLATION,
+            Role.ESSENCE,
+            Role.GUARDRAILS,
+            Role.ROUTER,
+            Role.EVALUATOR,
+            Role.RESPONSE,
+            Role.QUALITY,
+            Role.CLARIFICATION,
+        ),
+        "LLM",
+    ),
+}
+
+
+class Route(StrEnum):
+    """A way a question can be answered; `ROUTES` enables them, fallback is always there."""
+
+    DOCUMENTATION = "documentation"
+    FALLBACK = "fallback"
+
+
+class Status(StrEnum):
+    """Where a turn stands. Only `RUNNING` can change into another."""
+
+    RUNNING = "running"
+    AWAITING_USER = "awaiting_user"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"

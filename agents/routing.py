@@ -1,0 +1,263 @@
+"""Routing: the whole conversation between agents, as one table. Read it from the bottom up.
+
+Each stage has one small function that looks at the payload and decides who works next or how
+the turn ends. Nothing else routes. Agents propose (a route, a verdict); this table disposes,
+and only over values that were validated when they were written.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from django.conf import settings
+
+from agents.names import Role, Route, Status
+from agents.phrases import Phrase
+
+
+class Stage(StrEnum):
+    """What the turn was waiting for when the manager is called."""
+
+    START = "start"
+    COMMAND = "command"
+    LANG = "lang"
+    TRANSLATION = "translation"
+    ESSENCE = "essence"
+    INTAKE = "intake"
+    GUARDRAILS = "guardrails"
+    ROUTER = "router"
+    SEARCH = "search"
+    EVALUATOR = "evaluator"
+    AUGMENTATION = "augmentation"
+    RESPONSE = "response"
+    QUALITY = "quality"
+    CLARIFICATION = "clarification"
+    FALLBACK = "fallback"
+
+
+Payload = Mapping[str, Any]
+
+# Look at the question at the same time; what they write may not overlap.
+TOGETHER = (Role.GUARDRAILS, Role.ROUTER, Role.SEARCH)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What happens next: `to` these roles while the turn waits at `stage`, or its end.
+
+    `notes` are bookkeeping for the payload; a note of None forgets the attribute.
+    """
+
+    stage: Stage
+    to: tuple[Role, ...] = ()
+    ends: Status | None = None
+    says: Phrase | None = None  # the sentence the turn ends with, when no agent wrote one
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        """Return the decision as JSON values."""
+        return {"stage": self.stage, "to": self.to, "ends": self.ends, "notes": self.notes}
+
+
+def _send(role: Role, **notes: Any) -> Decision:
+    return Decision(Stage(role.value), (role,), notes=notes)
+
+
+def _end(stage: Stage, status: Status, says: Phrase | None = None, **notes: Any) -> Decision:
+    return Decision(stage, ends=status, says=says, notes=notes)
+
+
+def _clarify(payload: Payload, *roles: Role) -> Decision | None:
+    """Pass on the request of the first of `roles` that asked the user for something."""
+    requests = payload.get("clarification_requests", {})
+    for role in roles:
+        if role in requests:
+            request = requests[role]
+            notes = {
+                "needs_clarification": True,
+                "clarification_reason": request["reason"],
+                "clarification_message": request["message"],
+            }
+            if role is Role.GUARDRAILS:
+                notes |= dict.fromkeys(RESULTS_OF_INTAKE)
+            return _send(Role.CLARIFICATION, **notes)
+    return None
+
+
+RESULTS_OF_INTAKE = ("search_results", "search_context", "search_stats", "search_quality", "route")
+
+
+def start(payload: Payload) -> Decision:
+    """A text that starts with a slash is a command."""
+    return _send(Role.COMMAND if payload["text"].lstrip().startswith("/") else Role.LANG)
+
+
+def lang(payload: Payload) -> Decision:
+    """English needs no translation when the deployment says so."""
+    if settings.TRANSLATE_ENGLISH == "skip" and payload["language"] == "en":
+        return _send(Role.ESSENCE, text_eng=payload["text"])
+    return _send(Role.TRANSLATION)
+
+
+def translation(payload: Payload) -> Decision:
+    """The translated text goes on to be understood."""
+    return _send(Role.ESSENCE)
+
+
+def essence(payload: Payload) -> Decision:
+    """Who leaves a clarification is let go; everything else is looked at from three sides."""
+    if payload.get("clarification_result") == "exit":
+        return _end(Stage.ESSENCE, Status.COMPLETED, says=Phrase.FAREWELL)
+    if not settings.PARALLEL_INTAKE:
+        return _send(Role.GUARDRAILS)
+    skipped = () if _router(payload) else (Role.ROUTER,)
+    to = tuple(role for role in TOGETHER if role not in skipped)
+    return Decision(Stage.INTAKE, to, notes={"search_rounds": 1})
+
+
+def _router(payload: Payload) -> tuple[Role, ...]:
+    """One enabled route needs no router."""
+    return (Role.ROUTER,) if len(payload["enabled_routes"]) > 1 else ()
+
+
+def guardrails(payload: Payload) -> Decision:
+    """One after another: refused, or on to the router, or straight to search."""
+    if asked := _clarify(payload, Role.GUARDRAILS):
+        return asked
+    if _router(payload):
+        return _send(Role.ROUTER)
+    return _send(Role.SEARCH, search_rounds=1)
+
+
+def router(payload: Payload) -> Decision:
+    """One after another: a vague question waits, a routed one is looked up."""
+    if asked := _clarify(payload, Role.ROUTER):
+        return asked
+    if payload.get("route") == Route.FALLBACK:
+        return _send(Role.FALLBACK)
+    return _send(Role.SEARCH, search_rounds=1)
+
+
+def intake(payload: Payload) -> Decision:
+    """All three returned: the gravest question to the user comes first, then the route."""
+    if asked := _clarify(payload, Role.GUARDRAILS, Role.ESSENCE, Role.ROUTER):
+        return asked
+    if payload.get("route") == Route.FALLBACK:
+        return _send(Role.FALLBACK)
+    return search(payload)
+
+
+def search(payload: Payload) -> Decision:
+    """Excellent passages go to the answer, good ones to the evaluator, poor ones once more."""
+    if asked := _clarify(payload, Role.ESSENCE, Role.SEARCH):
+        return asked
+    match payload.get("search_quality"):
+        case "excellent":
+            return _send(Role.AUGMENTATION, route=Route.DOCUMENTATION)
+        case "good":
+            return _send(Role.EVALUATOR, route=Route.DOCUMENTATION)
+        case _:
+            return _send(Role.EVALUATOR, route=Route.DOCUMENTATION) if _rounds_left(
+                payload
+            ) else _nothing_found(payload)
+
+
+def _rounds_left(payload: Payload) -> bool:
+    return bool(payload.get("search_rounds", 0) < settings.MAX_SEARCH_ITERATIONS)
+
+
+def _nothing_found(payload: Payload) -> Decision:
+    return _send(
+        Role.CLARIFICATION,
+        needs_clarification=True,
+        clarification_reason="insufficient_context",
+        clarification_message="",
+    )
+
+
+def evaluator(payload: Payload) -> Decision:
+    """Insufficient passages are searched once more; then what is there has to do."""
+    sufficient = (payload.get("evaluation") or {}).get("sufficient", False)
+    if not sufficient and _rounds_left(payload) and payload.get("refined_query"):
+        return _send(Role.SEARCH, search_rounds=payload.get("search_rounds", 0) + 1)
+    return _clarify(payload, Role.EVALUATOR) or _send(Role.AUGMENTATION)
+
+
+def augmentation(payload: Payload) -> Decision:
+    """Question and passages are ready for the answer."""
+    return _send(Role.RESPONSE)
+
+
+def response(payload: Payload) -> Decision:
+    """An answer is checked before anyone sees it."""
+    return _clarify(payload, Role.RESPONSE) or _send(Role.QUALITY)
+
+
+def quality(payload: Payload) -> Decision:
+    """Approved answers go out; others go back, at most MAX_QUALITY_RETRIES times."""
+    if asked := _clarify(payload, Role.QUALITY):
+        return asked
+    decision = payload.get("quality_decision")
+    if decision == "approve":
+        return _end(Stage.QUALITY, Status.COMPLETED)
+    best = _best_answer(payload)
+    returns = payload.get("quality_returns", 0)
+    if returns >= settings.MAX_QUALITY_RETRIES:
+        return _end(
+            Stage.QUALITY,
+            Status.COMPLETED,
+            **best,
+            quality_decision="approve_with_reservations",
+        )
+    again = {"best_answer": best, "quality_returns": returns + 1}
+    if decision == "research":
+        return _send(Role.SEARCH, **again, search_rounds=payload.get("search_rounds", 0) + 1)
+    return _send(Role.RESPONSE, **again)
+
+
+ANSWER = ("response", "citations_used", "sources_used", "quality_score", "generation_confidence")
+
+
+def _best_answer(payload: Payload) -> dict[str, Any]:
+    """The better of this answer and the best before it, by quality score."""
+    this = {name: payload.get(name) for name in ANSWER}
+    best = payload.get("best_answer") or this
+    return this if (this["quality_score"] or 0) >= (best["quality_score"] or 0) else best
+
+
+def clarification(payload: Payload) -> Decision:
+    """The conversation waits for the user, unless it has asked often enough."""
+    asked_enough = payload.get("clarification_rounds", 0) >= settings.MAX_CLARIFICATION_ROUNDS
+    return _end(
+        Stage.CLARIFICATION, Status.COMPLETED if asked_enough else Status.AWAITING_USER
+    )
+
+
+def final(payload: Payload) -> Decision:
+    """The agent's response is the last word."""
+    return _end(Stage(payload["stage"]), Status.COMPLETED)
+
+
+TABLE: dict[Stage, Callable[[Payload], Decision]] = {
+    Stage.START: start,
+    Stage.COMMAND: final,
+    Stage.LANG: lang,
+    Stage.TRANSLATION: translation,
+    Stage.ESSENCE: essence,
+    Stage.INTAKE: intake,
+    Stage.GUARDRAILS: guardrails,
+    Stage.ROUTER: router,
+    Stage.SEARCH: search,
+    Stage.EVALUATOR: evaluator,
+    Stage.AUGMENTATION: augmentation,
+    Stage.RESPONSE: response,
+    Stage.QUALITY: quality,
+    Stage.CLARIFICATION: clarification,
+    Stage.FALLBACK: final,
+}
+
+
+def decide(payload: Payload) -> Decision:
+    """Return what happens after the stage the payload is in; a pure function."""
+    return TABLE[Stage(payload["stage"])](payload)

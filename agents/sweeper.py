@@ -1,0 +1,132 @@
+"""Sweeper: rings again what went unheard, frees what was lost, ends what is overdue.
+
+A process of its own that works from PostgreSQL alone, so the outage it is there to notice
+cannot silence it. Any number may run; an advisory lock lets one work at a time.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import redis
+from django.db import DatabaseError, connection, transaction
+from django.db.models import F, Q
+from django.utils.timezone import now
+
+from agents import envelopes, events, leases
+from agents.bell import ring
+from agents.models import Envelope, Step
+from agents.names import Role, Status
+
+log = logging.getLogger(__name__)
+
+EVERY_SECONDS = 2.0
+UNHEARD_AFTER = timedelta(seconds=5)
+UNHEARD_IN_A_FULL_QUEUE_AFTER = timedelta(seconds=60)
+LOCK = 0x0D0CE27
+BATCH = 500
+
+
+@contextmanager
+def alone() -> Iterator[bool]:
+    """Hold the sweepers' advisory lock; yields False when another holds it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
+        held = bool(cursor.fetchone()[0])
+        try:
+            yield held
+        finally:
+            if held:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+
+
+def sweep() -> dict[str, int]:
+    """Do one round; return how many steps were freed, turns ended and bells rung."""
+    with alone() as held:
+        if not held:
+            return {}
+        return {"expired": expire_overdue(), "freed": free_lost(), "rung": ring_unheard()}
+
+
+def expire_overdue() -> int:
+    """End turns whose deadline has passed."""
+    overdue = Envelope.objects.filter(status=Status.RUNNING, deadline__lt=now())
+    count = 0
+    for pk in overdue.values_list("pk", flat=True)[:BATCH]:
+        with transaction.atomic():
+            envelope = Envelope.objects.select_for_update().get(pk=pk)
+            if not envelope.ended:
+                envelopes.expire(envelope)
+                count += 1
+    return count
+
+
+def free_lost() -> int:
+    """Make running steps ready again whose worker is gone; set aside those tried too often."""
+    running = Step.objects.filter(status=Step.Status.RUNNING, envelope__status=Status.RUNNING)
+    lost = [
+        step
+        for step in running[:BATCH]
+        if step.condition(now()) == "lost" or leases.died(step.worker)
+    ]
+    for step in lost:
+        with transaction.atomic():
+            envelope = Envelope.objects.select_for_update().get(pk=step.envelope_id)
+            again = Step.objects.filter(pk=step.pk, lease_token=step.lease_token, status="running")
+            if envelope.ended or not again.exists():
+                continue
+            if step.attempt >= Step.ATTEMPTS:
+                envelopes.quarantine(envelope, step, envelopes.LostError())
+            else:
+                again.update(status="ready", lease_token=None, lease_until=None, rung_at=now())
+                transaction.on_commit(_bell(step), robust=True)
+    return len(lost)
+
+
+def ring_unheard() -> int:
+    """Ring for ready steps nobody took. A queue that still holds bells is only busy."""
+    ready = Step.objects.filter(
+        status=Step.Status.READY,
+        envelope__status=Status.RUNNING,
+        available_at__lte=now(),
+    ).filter(Q(rung_at__lt=F("available_at")) | Q(rung_at__lt=now() - UNHEARD_AFTER))
+    unheard = list(ready.order_by("available_at")[:BATCH])
+    busy = _busy({Role(step.role) for step in unheard})
+    due = [
+        step
+        for step in unheard
+        if step.role not in busy or step.rung_at < now() - UNHEARD_IN_A_FULL_QUEUE_AFTER
+    ]
+    Step.objects.filter(pk__in=[step.pk for step in due]).update(rung_at=now())
+    for step in due:
+        _bell(step)()
+    return len(due)
+
+
+def _bell(step: Step) -> Callable[[], None]:
+    def toll() -> None:
+        ring(step.envelope_id, step.number, Role(step.role))
+
+    return toll
+
+
+def _busy(roles: set[Role]) -> set[Role]:
+    try:
+        return {role for role in roles if events.connection().llen(role.queue)}
+    except redis.RedisError:
+        return set()
+
+
+def run() -> None:
+    """Sweep until the process is told to stop."""
+    while True:
+        try:
+            done = sweep()
+            if any(done.values()):
+                log.warning("swept: %s", ", ".join(f"{n} {what}" for what, n in done.items() if n))
+        except DatabaseError as error:
+            log.warning("PostgreSQL is away: %s", error)
+            connection.close()
+        time.sleep(EVERY_SECONDS)

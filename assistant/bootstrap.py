@@ -1,0 +1,60 @@
+"""Bootstrap: whether the environment in `.venv` is the one pyproject.toml asks for; enters it.
+
+It runs before every command, on a bare interpreter: it imports next to nothing (no pathlib, no
+tomllib) and compares texts instead of parsing them, so that it costs under a millisecond.
+"""
+
+import os
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+VENV = os.path.join(ROOT, ".venv")
+PYTHON = os.path.join(VENV, "bin", "python")
+PYPROJECT = os.path.join(ROOT, "pyproject.toml")
+BASE = "base"
+
+
+def groups_for(argv: list[str]) -> list[str]:
+    """The dependency groups the command line needs, first the one that everything needs."""
+    return [BASE, "test"] if argv[1:2] == ["test"] else [BASE]
+
+
+def stamp(group: str) -> str:
+    """Path of the note that a group is installed: the pyproject.toml it was installed from."""
+    return os.path.join(VENV, f"docent-{group}.toml")
+
+
+def is_inside() -> bool:
+    """Whether this process runs in the project's own environment."""
+    return os.path.realpath(sys.prefix) == os.path.realpath(VENV)
+
+
+def is_current(groups: list[str]) -> bool:
+    """Whether every group was installed from pyproject.toml as it is, for this very Python."""
+    if not os.path.exists(PYTHON) or (is_inside() and not _lives_in(sys.version_info[:2])):
+        return False
+    wanted = _text(PYPROJECT)
+    return all(_text(stamp(group)) == wanted for group in groups)
+
+
+def restart() -> None:
+    """Replace this process by the same command, run by the environment's Python.
+
+    Options of the interpreter (-W, -X) are kept.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(PYTHON, [PYTHON, *sys.orig_argv[1:]])  # noqa: S606
+
+
+def _lives_in(version: tuple[int, int]) -> bool:
+    """Whether the packages are those of this Python: an upgraded system may have swapped it."""
+    return os.path.isdir(os.path.join(VENV, "lib", f"python{version[0]}.{version[1]}"))
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,17 @@
+"""Celery: one queue per role, and the word each worker leaves that it is listening."""
+
+from celery import Celery
+
+from agents.names import Role
+from agents.presence import Presence
+from agents.queues import queue
+from knowledge.names import INGEST_QUEUE
+
+app = Celery("docent")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.task_queues = [queue(role.queue) for role in Role] + [queue(INGEST_QUEUE)]
+app.conf.task_default_queue = Role.MANAGER.queue
+app.autodiscover_tasks(["agents"], related_name="manager")
+app.autodiscover_tasks(["knowledge"], related_name="tasks")
+app.steps["consumer"].add(Presence)
+app.set_default()

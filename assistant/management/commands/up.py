@@ -1,0 +1,103 @@
+"""up: runs everything in one terminal."""
+
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection
+from rich.console import Console
+
+from assistant.health import missing_parts
+from assistant.management.commands.serve import web
+from assistant.management.commands.workers import processes
+from assistant.processes import python, supervise
+from knowledge.models import Collection
+
+OWN_DOCUMENTATION = "docent"
+ADMIN = "admin"
+TELL_SECONDS = 20.0
+
+
+class Command(BaseCommand):
+    """Migrates, fills the first collection, starts workers and web, and says where to look."""
+
+    help = "Run everything in one terminal: servers, migrations, documentation, workers, web."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add --host and --port."""
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--port", type=int, default=8000, help="port to listen on")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Bring it up, and down again on Ctrl-C."""
+        host, port = options["host"], options["port"]
+        _refuse_taken(host, port)
+        console = Console()
+        console.print("Preparing the database")
+        call_command("migrate", verbosity=0, interactive=False)
+        self._admin(console)
+        connection.close()
+
+        def announce() -> None:
+            _ingest_documentation(console)
+            _await_readiness(console)
+            console.print(f"\n[bold green]Docent is ready: http://{host}:{port}/[/]")
+            console.print(f"Documents and conversations: http://{host}:{port}/admin/")
+            console.print("Stop everything with Ctrl-C.\n")
+
+        sys.exit(supervise(processes([]) | {"web": web(host, port)}, announce))
+
+    def _admin(self, console: Console) -> None:
+        if User.objects.filter(is_superuser=True).exists():
+            return
+        password = secrets.token_urlsafe(9)
+        User.objects.create_superuser(ADMIN, password=password)
+        console.print(
+            f"Made an admin login. It is shown only now:\n"
+            f"    user [bold]{ADMIN}[/]  password [bold]{password}[/]"
+        )
+
+
+def _ingest_documentation(console: Console) -> None:
+    """Keep the first collection in step with `docs/`, unless it was deleted in favour of others."""
+    if Collection.objects.exclude(name=OWN_DOCUMENTATION).exists() and not (
+        Collection.objects.filter(name=OWN_DOCUMENTATION).exists()
+    ):
+        return
+    # In a process of its own, so that this one never holds the embedding model.
+    done = subprocess.run(  # noqa: S603 our own command line
+        python("ingest", str(settings.BASE_DIR / "docs"), "--collection", OWN_DOCUMENTATION),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        console.print(f"[red]Docent's own documentation was not ingested.[/]\n{done.stderr}")
+
+
+def _await_readiness(console: Console) -> None:
+    told = time.monotonic()
+    while problems := missing_parts():
+        time.sleep(0.3)
+        if time.monotonic() - told > TELL_SECONDS:
+            console.print(f"[yellow]Not ready yet: {' '.join(problems)}[/]")
+            told = time.monotonic()
+    connection.close()
+
+
+def _refuse_taken(host: str, port: int) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise CommandError(
+                f"Cannot listen on {host}:{port}: {error.strerror}. Choose another with --port."
+            ) from error

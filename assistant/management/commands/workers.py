@@ -1,0 +1,100 @@
+"""workers: runs the processes that do the steps."""
+
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agents import sweeper
+from agents.names import Role
+from assistant.celery import app
+from assistant.processes import python, supervise
+from knowledge.names import INGEST_QUEUE
+
+SWEEPER, INGEST = "sweeper", "ingest"
+NAMES = (*Role, INGEST, SWEEPER)
+
+
+class Command(BaseCommand):
+    """Runs workers: all of them compactly, or one process for each that is named."""
+
+    help = (
+        "Run workers. Without names: all of them in three processes (manager, agents, sweeper). "
+        "With names: one process for each."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add names, --each and --together."""
+        parser.add_argument("name", nargs="*", help=f"of: {', '.join(NAMES)}")
+        parser.add_argument("--each", action="store_true", help="all, one process for each")
+        parser.add_argument(
+            "--together",
+            action="store_true",
+            help="the named ones (or all) in one process, sharing threads",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Become the worker, or watch over several."""
+        names: list[str] = options["name"]
+        if unknown := [name for name in names if name not in NAMES]:
+            raise CommandError(
+                f"There is no worker {unknown[0]!r}; there are: {', '.join(NAMES)}."
+            )
+        if options["together"]:
+            names = names or list(NAMES)
+        if names == [SWEEPER]:
+            sweeper.run()
+        elif options["together"] or len(names) == 1:
+            consume(names)
+        else:
+            sys.exit(supervise(processes(names or list(NAMES) if options["each"] else names)))
+
+
+def processes(names: list[str]) -> dict[str, list[str]]:
+    """Return the commands that run these workers apart; all of them compactly for no names.
+
+    Compactly, the manager has a process of its own, so that routing never waits behind work.
+    """
+    if names:
+        return {name: command(name) for name in names}
+    others = [name for name in NAMES if name not in {Role.MANAGER, SWEEPER}]
+    return {
+        Role.MANAGER: command(Role.MANAGER),
+        "agents": command("--together", *others),
+        SWEEPER: command(SWEEPER),
+    }
+
+
+def command(*names: str) -> list[str]:
+    """Return the command line of one worker process."""
+    return python("workers", *names)
+
+
+def consume(names: Sequence[str], more_queues: Sequence[str] = ()) -> None:
+    """Listen to the queues of these roles until told to stop; threads as many as configured."""
+    if SWEEPER in names:
+        names = [name for name in names if name != SWEEPER]
+        threading.Thread(target=sweeper.run, name=SWEEPER, daemon=True).start()
+    queues = [INGEST_QUEUE if name == INGEST else Role(name).queue for name in names]
+    queues += more_queues
+    threads = sum(
+        1 if name == INGEST else settings.ROLE_CONCURRENCY[Role(name)] for name in names
+    )
+    app.worker_main(
+        [
+            "--quiet",
+            "worker",
+            f"--queues={','.join(queues)}",
+            "--pool=threads",
+            f"--concurrency={threads}",
+            f"--hostname={names[0] if len(names) == 1 else 'agents'}-{os.getpid()}@%h",
+            "--without-gossip",
+            "--without-mingle",
+            "--without-heartbeat",
+            f"--loglevel={settings.LOG_LEVEL}",
+        ]
+    )

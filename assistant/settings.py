@@ -1,0 +1,230 @@
+"""Settings: every environment variable Docent reads, its default and what it may be."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.management.utils import get_random_secret_key
+from environs import Env, EnvError
+from marshmallow.validate import Length, OneOf, Range
+
+from agents.names import INSTANCES, Role, Route
+from assistant import embedded
+from assistant.environment import broker_url, postgres_options, refuse
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+STATE_DIR = embedded.state_folder()
+
+env = Env(eager=False)
+env.read_env(str(BASE_DIR / ".env"), recurse=False)
+
+# Servers: absent, the embedded ones of the state folder.
+DATABASE_URL: str = env.str("DATABASE_URL", "") or embedded.postgres_url()
+REDIS_URL: str = env.str("REDIS_URL", "") or embedded.redis_url()
+SECRET_KEY: str = env.str("SECRET_KEY", "")
+DEBUG: bool = env.bool("DEBUG", False)
+PUBLIC_URL: str = env.str("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
+ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+START_PAGE: str = env.str(
+    "START_PAGE",
+    "staff" if os.environ.get("DATABASE_URL") else "open",
+    validate=OneOf(["open", "staff"]),
+)
+
+# What the assistant is for.
+DOMAIN_NAME: str = env.str("DOMAIN_NAME", "")
+DOMAIN_SCOPE: str = env.str("DOMAIN_SCOPE", "")
+ROUTES: list[str] = env.list(
+    "ROUTES",
+    [Route.DOCUMENTATION.value],
+    subcast=str,
+    validate=Length(min=1, error="must name at least one route"),
+)
+GUARDRAILS_STRICTNESS: str = env.str(
+    "GUARDRAILS_STRICTNESS", "medium", validate=OneOf(["low", "medium", "high"])
+)
+
+# The turn.
+_counts = Range(min=1)
+_unit = Range(min=0, max=1)
+TURN_DEADLINE_SECONDS: int = env.int("TURN_DEADLINE_SECONDS", 120, validate=Range(min=5))
+MAX_PROCESS_COUNT: int = env.int("MAX_PROCESS_COUNT", 60, validate=Range(min=10))
+MAX_QUESTION_LENGTH: int = env.int("MAX_QUESTION_LENGTH", 8000, validate=_counts)
+PARALLEL_INTAKE: bool = env.bool("PARALLEL_INTAKE", True)
+TRANSLATE_ENGLISH: str = env.str(
+    "TRANSLATE_ENGLISH", "correct", validate=OneOf(["correct", "skip"])
+)
+MAX_SEARCH_ITERATIONS: int = env.int("MAX_SEARCH_ITERATIONS", 2, validate=_counts)
+MAX_CLARIFICATION_ROUNDS: int = env.int("MAX_CLARIFICATION_ROUNDS", 3, validate=_counts)
+MAX_QUALITY_RETRIES: int = env.int("MAX_QUALITY_RETRIES", 2, validate=Range(min=0))
+QUALITY_SCORE_THRESHOLD: float = env.float("QUALITY_SCORE_THRESHOLD", 0.7, validate=_unit)
+ROLE_CONCURRENCY: dict[Role, int] = {
+    role: env.int(role.concurrency_setting, INSTANCES[role], validate=Range(min=1, max=256))
+    for role in Role
+}
+
+# Search.
+SEARCH_RESULTS_LIMIT: int = env.int("SEARCH_RESULTS_LIMIT", 8, validate=_counts)
+SEARCH_FETCH_K: int = env.int("SEARCH_FETCH_K", 24, validate=_counts)
+SEARCH_CONFIDENCE_THRESHOLD: float = env.float("SEARCH_CONFIDENCE_THRESHOLD", 0.5, validate=_unit)
+SEARCH_MIN_HITS: int = env.int("SEARCH_MIN_HITS", 3, validate=_counts)
+MMR_LAMBDA: float = env.float("MMR_LAMBDA", 0.7, validate=_unit)
+MAX_CONTEXT_LENGTH: int = env.int("MAX_CONTEXT_LENGTH", 8000, validate=Range(min=500))
+
+# Documents.
+MAX_UPLOAD_BYTES: int = env.int("MAX_UPLOAD_BYTES", 20 * 1024 * 1024, validate=_counts)
+
+# Conversations.
+HISTORY_MESSAGES: int = env.int("HISTORY_MESSAGES", 12, validate=Range(min=2))
+
+LOG_LEVEL: int = env.log_level("LOG_LEVEL", "WARNING")
+
+try:
+    env.seal()
+    DATABASES = {"default": postgres_options(DATABASE_URL)}
+    CELERY_BROKER_URL = broker_url(REDIS_URL)
+    for _route in ROUTES:
+        if _route not in list(Route):
+            refuse("ROUTES", f"{_route!r} is not a route; allowed: {', '.join(Route)}")
+except EnvError as error:
+    sys.exit(f"Docent cannot start: a setting is wrong. {error}")
+
+if not SECRET_KEY:
+    # Kept beside the data, so that sessions outlive a restart.
+    _kept = STATE_DIR / "secret_key"
+    if not _kept.exists():
+        _kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _kept.touch(mode=0o600)
+        _kept.write_text(get_random_secret_key())
+    SECRET_KEY = _kept.read_text()
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "knox",
+    "drf_spectacular",
+    "knowledge",
+    "agents",
+    "conversations",
+    "assistant",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+ROOT_URLCONF = "assistant.urls"
+ASGI_APPLICATION = "assistant.asgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LANGUAGE_CODE = "en"
+LANGUAGES = [
+    ("en", "English"),
+    ("de", "German"),
+    ("es", "Spanish"),
+    ("fr", "French"),
+    ("ru", "Russian"),
+    ("zh-hans", "Chinese"),
+]
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "static/"
+STATIC_ROOT = STATE_DIR / "static"
+# Finds static files where they are installed: nothing to collect before the first start.
+WHITENOISE_USE_FINDERS = True
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_UPLOAD_BYTES
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = urlsplit(PUBLIC_URL).scheme == "https"
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "knox.auth.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PAGINATION_CLASS": "assistant.api.Pages",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "EXCEPTION_HANDLER": "assistant.api.explain",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_TTL": None}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Docent",
+    "DESCRIPTION": "Answers from your own documents, with checked citations.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+UNFOLD = {"SITE_TITLE": "Docent", "SITE_HEADER": "Docent", "SITE_URL": "/"}
+
+# Celery: the reasons are in docs/architecture.md, "Redis is a doorbell".
+CELERY_RESULT_BACKEND = None
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_CREATE_MISSING_QUEUES = False
+CELERY_TASK_PUBLISH_RETRY_POLICY = {
+    "max_retries": 2,
+    "interval_start": 0,
+    "interval_step": 0.1,
+    "interval_max": 0.5,
+}
+CELERY_BROKER_POOL_ACQUIRE_TIMEOUT = 5
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 600,
+    "unacked_restore_interval": 10,
+    "unacked_restore_throttle": 1,
+    "priority_steps": [0],
+    "socket_timeout": 10,
+    "socket_connect_timeout": 2,
+    "health_check_interval": 10,
+    "retry_on_timeout": True,
+    "client_name": "docent",
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+}

@@ -1,0 +1,17 @@
+"""URLs: every address Docent answers at."""
+
+from django.contrib import admin
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from assistant import health
+
+urlpatterns = [
+    path("", include("conversations.urls")),
+    path("api/documents/", include("knowledge.urls")),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("admin/", admin.site.urls),
+    path("healthz", health.alive),
+    path("readyz", health.ready),
+]

@@ -1,0 +1,28 @@
+"""Citations: what an answer relies on, as a page lists it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+MODEL = "Written by a language model from the documents it cites."
+MIXED = "Partly written by a language model, partly quoted: one of the roles had no model to ask."
+QUOTED = (
+    "Extractive: no language model is configured; these are sentences quoted from the documents."
+)
+FIXED = "Extractive: no language model is configured; this reply is put together from fixed words."
+
+
+def explained(mode: str, *, quotes: bool) -> str:
+    """Return the sentence that tells a reader who wrote what they read."""
+    if mode == "extractive":
+        return QUOTED if quotes else FIXED
+    return MIXED if mode == "mixed" else MODEL
+
+
+def by_marker(citations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one entry per marker, in order, with all `quotes` of the answer that carry it."""
+    entries: dict[str, dict[str, Any]] = {}
+    for cited in citations:
+        entry = entries.setdefault(cited["marker"], {**cited, "quotes": []})
+        entry["quotes"].append({"text": cited["quote"], "status": cited["citation_status"]})
+        entry["is_web"] = cited["source"].startswith(("https://", "http://"))
+    return list(entries.values())

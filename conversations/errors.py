@@ -1,0 +1,28 @@
+"""Errors of the conversations: the docstring is the default message."""
+
+
+class ConversationError(Exception):
+    """The message could not be taken."""
+
+    code = "invalid"
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or (self.__doc__ or "").strip())
+
+
+class UnusableText(ConversationError):
+    """The message is empty."""
+
+    code = "unusable_text"
+
+
+class TurnInProgress(ConversationError):
+    """The last message of this conversation is still being answered."""
+
+    code = "turn_in_progress"
+
+
+class NobodyListens(ConversationError):
+    """No worker listens to a queue this turn needs."""
+
+    code = "no_consumer"

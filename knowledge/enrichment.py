@@ -1,0 +1,115 @@
+"""Enrichment: what can be said about a document without a model, from its own words."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from langdetect import DetectorFactory, LangDetectException, detect_langs
+
+from knowledge.sentences import split
+
+KEYWORDS_LIMIT = 12
+WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+HEADING = re.compile(r"^#{1,6}[ \t]+(.+)$", re.MULTILINE)
+SUMMARY_SENTENCES, SUMMARY_LENGTH = 3, 600
+KEYPOINTS_LIMIT, LINE_LENGTH = 6, 240
+# A shorter text is no evidence of its language.
+LANGUAGE_SAMPLE = (80, 4000)
+LANGUAGE_SURE = 0.9
+
+# English words that say nothing about a text's subject. Other languages are served by the length
+# of a word: their particles are short.
+ENGLISH = (
+    "about above after again against all also and any are because been before being below between "
+    "both but can cannot could did does doing don down during each else etc even every few for "
+    "from further get had has have having her here hers herself him himself his how however into "
+    "isn its itself just let like made make many may might more most much must myself need nor not "
+    "now off once one only other ought our ours out over own per same see shall she should since "
+    "some still such than that the their theirs them themselves then there these they this those "
+    "through too under until upon use used using very want was way well were what when where which "
+    "while who whom why will with within without won would yes yet you your yours yourself two "
+    "click choose new sure"
+)
+STOP_WORDS = frozenset(ENGLISH.split())
+PARTICLE = 4  # letters: words of other languages up to this length are left out
+
+
+def words(text: str) -> list[str]:
+    """Return the words of 3 to 23 letters in lower case, in order, English stop words left out."""
+    found = (word.lower() for word in WORD.findall(text))
+    return [word for word in found if 3 <= len(word) <= 23 and word not in STOP_WORDS]
+
+
+def keywords(title: str, content: str, *, about: str = "", language: str = "en") -> list[str]:
+    """Return at most 12 words that tell the document apart, weightiest first.
+
+    The title counts most, then headings, then what the document says about itself, then text.
+    """
+    weights: Counter[str] = Counter()
+    for text, weight in ((title, 8), (" ".join(headings(content)), 4), (about, 3), (content, 1)):
+        for word, count in Counter(words(text)).items():
+            # A word used often in the text must not drown those in the headings.
+            weights[word] += weight * min(count, 8)
+    if language != "en":
+        weights = Counter({word: n for word, n in weights.items() if len(word) > PARTICLE})
+    return [word for word, _ in weights.most_common(KEYWORDS_LIMIT)]
+
+
+def chunk_keywords(text: str, section: Sequence[str], candidates: Iterable[str]) -> list[str]:
+    """Return at most 12 of the document's words that occur in this chunk, most frequent first."""
+    present = Counter(words(text)) + Counter(words(" ".join(section)))
+    chosen = [word for word in dict.fromkeys(candidates) if word in present]
+    return sorted(chosen, key=lambda word: -present[word])[:KEYWORDS_LIMIT]
+
+
+def headings(content: str) -> list[str]:
+    """Return the headings of a Markdown text."""
+    return HEADING.findall(content)
+
+
+def summary(content: str, weighty: Sequence[str]) -> str:
+    """Return the few sentences that hold most of the weighty words, in their order."""
+    sentences = [each for each in split(content)[:60] if 30 <= len(each) <= 400 and "`" not in each]
+    marks = set(weighty)
+
+    def score(place: int) -> float:
+        present = marks & set(words(sentences[place]))
+        # Authors say first what a page is about.
+        return len(present) + 2 / (1 + place)
+
+    best = sorted(range(len(sentences)), key=score, reverse=True)[:SUMMARY_SENTENCES]
+    return shortened(" ".join(sentences[place] for place in sorted(best)), SUMMARY_LENGTH)
+
+
+def keypoints(content: str) -> list[str]:
+    """Return the sentence that opens each section, the first six."""
+    opening = (split(part)[:1] for part in re.split(HEADING, content)[2::2])
+    return [shortened(each[0], LINE_LENGTH) for each in opening if each][:KEYPOINTS_LIMIT]
+
+
+def description(content: str) -> str:
+    """Return the sentence the text begins with."""
+    return shortened(next(iter(split(content)), ""), LINE_LENGTH)
+
+
+def shortened(text: str, length: int) -> str:
+    """Return the text, cut at a word when it is longer than `length` characters."""
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[:length].rsplit(" ", 1)[0] + " …"
+
+
+def language(content: str) -> str:
+    """Return the language of a text; English when there is too little of it to tell."""
+    shortest, longest = LANGUAGE_SAMPLE
+    sample = " ".join(
+        re.sub(r"(?s)```.*?```|`[^`]*`|https?://\S+", " ", content[: 2 * longest]).split()
+    )
+    if len(sample) < shortest:
+        return "en"
+    # The detector draws lots; seeded, the same text always has the same language.
+    DetectorFactory.seed = 0
+    try:
+        best = detect_langs(sample[:longest])[0]
+    except LangDetectException:
+        return "en"
+    return best.lang if best.prob >= LANGUAGE_SURE else "en"

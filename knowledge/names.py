@@ -1,0 +1,3 @@
+"""Names: the queue on which documents are ingested."""
+
+INGEST_QUEUE = "knowledge.ingest"

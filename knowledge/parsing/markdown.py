@@ -1,0 +1,62 @@
+"""Markdown: a page with what its front matter says about it."""
+
+import re
+from typing import Any
+
+import frontmatter
+import yaml
+
+from knowledge.parsing.decoding import decode
+from knowledge.parsing.normalising import normalise
+from knowledge.parsing.page import Page, as_date, as_language, as_list, as_text
+
+FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+FIRST_HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+
+
+def parse(body: bytes, *, mdx: bool = False) -> Page:
+    """Return the page of a Markdown file. Raises Unreadable."""
+    text, warnings = decode(body)
+    about, text, problem = front_matter(text.replace("\r\n", "\n"))
+    content = normalise(text, mdx=mdx)
+    heading = FIRST_HEADING.search(content)
+    return Page(
+        content=content,
+        title=as_text(about.get("title")) or (heading[1] if heading else ""),
+        crumbs=as_list(first(about, "crumbs", "breadcrumbs"), ">"),
+        description=as_text(about.get("description")),
+        summary=as_text(about.get("summary")),
+        keypoints=as_list(about.get("keypoints"), "\n"),
+        keywords=as_list(first(about, "keywords", "tags")),
+        audience=as_text(about.get("audience")),
+        language=as_language(first(about, "language", "lang")),
+        last_updated=as_date(first(about, "last_updated", "updated", "date")),
+        warnings=[*warnings, *problem],
+    )
+
+
+def front_matter(text: str) -> tuple[dict[str, Any], str, list[str]]:
+    """Return the front matter, the text after it, and what is wrong with it."""
+    found = FRONT_MATTER.match(text)
+    if not found:
+        return {}, text, ["no front matter"]
+    rest = text[found.end() :]
+    try:
+        about, _ = frontmatter.parse(found[0].strip() + "\n")
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return {}, rest, [f"front matter left out: {reason(error)}"]
+    if not about:
+        return {}, rest, ["front matter left out: it holds no 'name: value' lines"]
+    return about, rest, []
+
+
+def reason(error: Exception) -> str:
+    """Return what is wrong with a YAML text, in a line."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        return f"line {error.problem_mark.line + 1}, {error.problem}"
+    return " ".join(str(error).split()) or "it is nested too deeply"
+
+
+def first(about: dict[str, Any], *names: str) -> Any:
+    """Return the value of the first of these names that has one."""
+    return next((about[name] for name in names if about.get(name)), None)

@@ -1,0 +1,211 @@
+"""Normalising: Markdown as people write it into Markdown that reads as text."""
+
+import html
+import re
+from collections.abc import Iterator
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+IMPORTS = re.compile(r"^(?:import\s.+?\sfrom\s+['\"]|import\s+['\"]|export\s+(?:const|default)\s)")
+COMMENTS = (("<!--", "-->"), ("{/*", "*/}"))
+ADMONITION = re.compile(r"^[ \t]*:{3,}[ \t]*(\w*)(?:\[(.*?)\])?[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]+\S+.*$\n?", re.MULTILINE)
+ANCHOR = re.compile(r"^(#{1,6}[ \t].*?)[ \t]*\{#[\w-]+\}[ \t]*$", re.MULTILINE)
+ABSOLUTE = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+# What must not be taken for words of the sentence it precedes.
+SERIOUS = frozenset({"warning", "caution", "danger", "important"})
+
+ELEMENTS = (
+    "a abbr address article aside audio b blockquote br button center cite code col colgroup dd "
+    "del details dfn div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i "
+    "iframe img input ins kbd label li main mark nav ol option p picture pre q s samp script "
+    "section select small source span strike strong style sub summary sup svg path table tbody "
+    "td tfoot th thead time tr tt u ul var video wbr"
+)
+# Only what HTML calls an element, and in MDX what looks like a component: <your-domain> in the
+# middle of a sentence is a placeholder and must stay.
+ATTRIBUTE = (
+    r"""\s+(?:[\w:@.-]++(?:\s*=\s*(?:"[^"]*"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\}|[^\s"'=<>`{}]+))?"""
+    r"""|\{\.{3}[^{}]*\})"""
+)
+# "(address "title")", with one pair of parentheses inside the address at most.
+TARGET = r"""\(\s*<?[^()\s<>]*(?:\([^()\s]*\)[^()\s]*)*>?(?:\s+["'][^"'\n]*["'])?\s*\)"""
+INLINE = re.compile(
+    rf"""
+    (?P<code>(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)(?P=ticks)(?!`))
+    | (?P<entity>&(?:\#\d{{1,7}}|\#x[0-9a-fA-F]{{1,6}}|[A-Za-z]\w{{1,30}});)
+    | !\[(?P<alt>[^\]\n]{{0,500}})\](?:{TARGET}|\[[^\]\n]*\])
+    | (?P<link>\[(?P<label>(?:[^\[\]]|\[[^\[\]]{{0,200}}\]){{1,500}}+)\]
+        (?P<target>{TARGET}|\[[^\]\n]*\]))
+    | <(?P<address>(?:https?://|mailto:)[^<>\s]+)>
+    | (?:(?<!\w)<|<(?=/))(?P<closing>/?)
+        (?P<name>(?:{"|".join(ELEMENTS.split())})\b|[A-Z][A-Za-z0-9.]*(?![\w-]))
+        (?P<attributes>(?:{ATTRIBUTE})*)\s*(?P<empty>/?)\s*>
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+BLOCKS = (
+    "address article aside blockquote br center dd details div dl dt figcaption figure footer "
+    "header hr iframe main nav ol p picture pre section summary table tbody td tfoot th thead tr "
+    "ul video"
+)
+LINES = frozenset(BLOCKS.split())
+
+
+def normalise(text: str, *, mdx: bool = False) -> str:
+    """Return the text with tables as lists, links and tags reduced to their words.
+
+    Headings, lists and code blocks stay as they are. With `mdx`, or when a line imports a
+    component, components count as tags and indented text is no code.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").replace("\u200b", "")
+    mdx = mdx or any(IMPORTS.match(line) for line in text.splitlines())
+    text = without_comments(text, mdx=mdx)
+    return collapsed(
+        "".join(
+            part if kind == "code" else prose(part, mdx=mdx)
+            for kind, part in segments(text, mdx=mdx)
+        )
+    )
+
+
+def tokens(text: str, *, mdx: bool) -> list[Token]:
+    """Return the block structure. Tags stay text: a fence inside a <div> is a fence."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    return parser.disable("code" if mdx else []).parse(text)
+
+
+def without_comments(text: str, *, mdx: bool) -> str:
+    """Return the text without its comments, those shown as code left alone."""
+    for opening, closing in COMMENTS:
+        if opening in text:
+            text = without(opening, closing, text, mdx=mdx)
+    return text
+
+
+def without(opening: str, closing: str, text: str, *, mdx: bool) -> str:
+    """Return the text without what stands between the marks.
+
+    Searched by hand: a lazy pattern takes quadratic time over marks that are never closed.
+    """
+    code = {line for begin, end, _ in code_and_tables(text, mdx=mdx) for line in range(begin, end)}
+    kept: list[str] = []
+    done = line = 0
+    while (begin := text.find(opening, done)) >= 0:
+        line += text.count("\n", done, begin)
+        line_start = text.rfind("\n", 0, begin) + 1
+        end = text.find(closing, begin)
+        if end < 0:
+            break
+        shown = line in code or text.count("`", line_start, begin) % 2 == 1
+        end = begin + len(opening) if shown else end + len(closing)
+        kept.append(text[done:end] if shown else text[done:begin])
+        line += text.count("\n", begin, end)
+        done = end
+    return "".join([*kept, text[done:]])
+
+
+def code_and_tables(text: str, *, mdx: bool) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield (first line, line after the last, rows) of code blocks (no rows) and of tables."""
+    found = tokens(text, mdx=mdx)
+    for place, token in enumerate(found):
+        if token.map is None:
+            continue
+        if token.type in {"fence", "code_block"}:
+            yield token.map[0], token.map[1], []
+        elif token.type == "table_open":
+            yield token.map[0], token.map[1], rows(found[place:])
+
+
+def rows(found: list[Token]) -> list[str]:
+    """Return a table's rows as sentences: "Plan: Growth; Seats: 3". The headers name the cells."""
+    lines: list[list[str]] = []
+    for place, token in enumerate(found):
+        if token.type == "table_close":
+            break
+        if token.type == "tr_open":
+            lines.append([])
+        elif token.type in {"th_open", "td_open"}:
+            lines[-1].append(found[place + 1].content.replace("\n", " ").strip())
+    headers, *body = lines
+    return [
+        "; ".join(
+            f"{header}: {cell}" if header else cell
+            for header, cell in zip(headers, row, strict=False)
+            if cell
+        )
+        for row in (body or [headers])
+    ]
+
+
+def segments(text: str, *, mdx: bool) -> Iterator[tuple[str, str]]:
+    """Yield ("code", lines) and ("prose", lines); tables have become lists in the prose."""
+    lines = text.splitlines(keepends=True)
+    done = 0
+    for begin, end, table in code_and_tables(text, mdx=mdx):
+        yield "prose", "".join(lines[done:begin])
+        if table:
+            indent = lines[begin][: len(lines[begin]) - len(lines[begin].lstrip())]
+            yield "prose", "".join(f"{indent}- {row}\n" for row in table if row)
+        else:
+            yield "code", "".join(lines[begin:end])
+        done = end
+    yield "prose", "".join(lines[done:])
+
+
+def prose(text: str, *, mdx: bool) -> str:
+    """Return text outside code blocks, its markup reduced to words."""
+    text = "".join(line for line in text.splitlines(keepends=True) if not IMPORTS.match(line))
+    text = ADMONITION.sub(announced, DEFINITION.sub("", text))
+    text = ANCHOR.sub(r"\1", text)
+    return INLINE.sub(lambda found: words(found, mdx=mdx), text)
+
+
+def announced(admonition: re.Match[str]) -> str:
+    """Return the title of ":::tip Title" as a line of its own."""
+    kind, title = admonition[1].lower(), admonition[2] or admonition[3]
+    if title:
+        return f"{title.rstrip('.:')}:"
+    return f"{kind.capitalize()}:" if kind in SERIOUS else ""
+
+
+def words(found: re.Match[str], *, mdx: bool) -> str:
+    """Return what remains of inline markup: code, absolute links and words stay."""
+    if found["code"]:
+        return found[0]
+    if found["alt"] is not None:
+        return found["alt"]
+    if found["entity"]:
+        return html.unescape(found["entity"])
+    if found["link"]:
+        label = INLINE.sub(lambda inner: words(inner, mdx=mdx), found["label"])
+        target = found["target"][1:-1].strip().split(" ")[0].strip("<>")
+        return f"[{label}]({target})" if ABSOLUTE.match(target) and label != target else label
+    if found["address"]:
+        return found["address"].removeprefix("mailto:")
+    return tag(found, mdx=mdx)
+
+
+def tag(found: re.Match[str], *, mdx: bool) -> str:
+    """Return what remains of a tag: a line break, a mark, a badge or nothing."""
+    name = found["name"]
+    if name[0].isupper():
+        if not mdx:
+            return found[0]
+        # <Required /> beside a field's name is a word of the sentence.
+        is_badge = found["empty"] and not found["attributes"] and re.fullmatch(r"[A-Z][a-z]+", name)
+        return f"({name.lower()})" if is_badge else ""
+    if name == "code":
+        return "`"
+    if name == "li" and not found["closing"]:
+        return "\n- "
+    if re.fullmatch("h[1-6]", name):
+        return "\n\n" if found["closing"] else f"\n\n{'#' * int(name[1])} "
+    return "\n" if name in LINES else ""
+
+
+def collapsed(text: str) -> str:
+    """Return the text without trailing blanks and with one empty line at most."""
+    text = "\n".join(line.rstrip() for line in text.split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", text).strip("\n")

@@ -1,0 +1,57 @@
+"""Page: what a parser makes of a file, before it is cut, enriched and stored."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Page:
+    """One document as read: normalised Markdown and what the file says about itself.
+
+    An empty field is one the file says nothing about.
+    """
+
+    content: str
+    title: str = ""
+    source: str = ""  # where the reader finds it, when that is not the file itself
+    crumbs: list[str] = field(default_factory=list)
+    description: str = ""
+    summary: str = ""
+    keypoints: list[str] = field(default_factory=list)
+    keywords: list[str] = field(default_factory=list)
+    audience: str = ""
+    language: str = ""
+    last_updated: date | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+def as_text(value: Any) -> str:
+    """Return a scalar as one line of text, anything else as nothing."""
+    return " ".join(str(value).split()) if isinstance(value, str | int | float | date) else ""
+
+
+def as_list(value: Any, separator: str = ",") -> list[str]:
+    """Return the texts of a list, or of a text that `separator` divides."""
+    parts = value if isinstance(value, list) else as_text(value).split(separator)
+    return [text for text in map(as_text, parts) if text]
+
+
+def as_date(value: Any) -> date | None:
+    """Return the day of a date, a time or a text that begins like one; else None."""
+    if isinstance(value, datetime):
+        return value.date()
+    if isinstance(value, date):
+        return value
+    found = re.match(r"\d{4}-\d\d-\d\d", as_text(value))
+    try:
+        return date.fromisoformat(found[0]) if found else None
+    except ValueError:
+        return None
+
+
+def as_language(value: Any) -> str:
+    """Return a language tag such as "en" or "zh-cn" in lower case; nothing when it is not one."""
+    tag = as_text(value).lower().replace("_", "-")
+    return tag if re.fullmatch(r"[a-z]{2,3}(-[a-z0-9]{2,8})*", tag) and len(tag) <= 16 else ""

@@ -1,0 +1,83 @@
+"""Structured: JSON whose objects are documents already."""
+
+import json
+from datetime import date
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from knowledge.errors import Unreadable
+from knowledge.parsing.decoding import decode
+from knowledge.parsing.normalising import normalise
+from knowledge.parsing.page import Page, as_date, as_language
+
+
+class Entry(BaseModel):
+    """One document as JSON. Chunks are cut anew and versions counted here, so both are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    content: str = Field(min_length=1)
+    title: str = ""
+    source: str = Field(default="", max_length=1000)
+    crumbs: list[str] = []
+    description: str = ""
+    summary: str = ""
+    keypoints: list[str] = []
+    keywords: list[str] = []
+    audience: str = Field(default="", max_length=100)
+    language: str = ""
+    last_updated: date | str | None = None
+
+
+IGNORED = frozenset({"id", "chunks", "version"})
+ENTRIES = TypeAdapter(list[Entry])
+
+
+def parse(body: bytes) -> list[Page]:
+    """Return the pages of a JSON file: one object or a list of them. Raises Unreadable."""
+    text, warnings = decode(body)
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Unreadable(
+            f"broken JSON at line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from error
+    except (RecursionError, ValueError) as error:
+        raise Unreadable("broken JSON: nested too deeply, or a number too long") from error
+    listed = data if isinstance(data, list) else [data]
+    try:
+        entries = ENTRIES.validate_python(listed)
+    except ValidationError as error:
+        raise Unreadable(explained(error)) from error
+    return [
+        page(entry, warnings + unknown(each)) for entry, each in zip(entries, listed, strict=True)
+    ]
+
+
+def page(entry: Entry, warnings: list[str]) -> Page:
+    """Return the page an entry describes."""
+    fields = entry.model_dump(exclude={"content", "language", "last_updated"})
+    return Page(
+        content=normalise(entry.content),
+        language=as_language(entry.language),
+        last_updated=as_date(entry.last_updated),
+        warnings=warnings,
+        **fields,
+    )
+
+
+def unknown(data: dict[str, Any]) -> list[str]:
+    """Return a warning about keys that are no field of a document."""
+    names = sorted(data.keys() - Entry.model_fields.keys() - IGNORED)
+    return [f"unknown keys left out: {', '.join(names)}"] if names else []
+
+
+def explained(error: ValidationError) -> str:
+    """Return the first thing wrong with the entries, and where."""
+    problem = error.errors()[0]
+    number, *path = problem["loc"] or (0,)
+    place = f"document {int(number) + 1}"
+    if path:
+        place += f", {'.'.join(map(str, path))}"
+    return f"not in the document structure: {place}: {problem['msg']}"

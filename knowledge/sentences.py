@@ -1,0 +1,90 @@
+"""Sentences: takes a passage apart into statements that can stand in an answer."""
+
+import re
+from collections.abc import Iterator
+
+FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
+ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
+TABLE_RULE = re.compile(r"^[\s|:-]+$")
+QUOTE = re.compile(r"^\s*>\s?")
+
+# Western sentences end before white space, Chinese and Japanese ones need none.
+END = re.compile(
+    r"""[.!?…]+["'”\u2019»)\]*_]*\s+(?=["'“\u2018«(\[*_`¿¡]*[^\W_a-zà-ÿ\u0430-\u044f])|[。\uff01\uff1f]+[”\u2019」』\uff09]*\s*"""
+)
+# "e.g.", "z. B." and the like end in a full stop and end nothing; so do initials.
+ABBREVIATION = re.compile(
+    r"(?:^|[\s(\"'“])(?:e\.\s?g|i\.\s?e|etc|cf|vs|approx|no|nr|fig|dr|mr|mrs|ms|prof|st|inc|ltd|"
+    r"z\.\s?b|d\.\s?h|bzw|ca|usw|p\.\s?ej|sr|sra|\u0442\.\s?\u0435|\u0442\.\s?\u0434|\u0442\.\s?\u043f|\u043d\u0430\u043f\u0440|[^\W\d_])\.[\"')]*\s+$",
+    re.IGNORECASE,
+)
+
+
+def split(text: str) -> list[str]:
+    """Return the statements of a Markdown passage, in order, each as it can be quoted.
+
+    A sentence of a paragraph is one, and so is a whole list item (without its marker), a code
+    block (with its fences) and a table row. Headings state nothing and are left out.
+    """
+    return [
+        statement
+        for kind, block in blocks(text)
+        for statement in (in_sentences(block) if kind == "prose" else [block])
+        if statement
+    ]
+
+
+def blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Yield ("code", block), ("row", line), ("item", text) and ("prose", paragraph)."""
+    lines = text.splitlines()
+    place = 0
+    while place < len(lines):
+        line = lines[place]
+        end = place + 1
+        if fence := FENCE.match(line):
+            end = closing(lines, place, fence[1])
+            yield "code", "\n".join(lines[place:end]).strip()
+        elif TABLE_ROW.match(line):
+            if not TABLE_RULE.match(line):
+                yield "row", line.strip()
+        elif continues(line):
+            while end < len(lines) and continues(lines[end]) and not ITEM.match(lines[end]):
+                end += 1
+            yield ("item" if ITEM.match(line) else "prose"), joined(lines[place:end])
+        place = end
+
+
+def closing(lines: list[str], place: int, fence: str) -> int:
+    """Return where the code block that opens at `place` is over; the end when it never is."""
+    for end in range(place + 1, len(lines)):
+        line = lines[end].strip()
+        if line.startswith(fence) and not line.strip(fence[0]):
+            return end + 1
+    return len(lines)
+
+
+def continues(line: str) -> bool:
+    """Tell whether the line is text, and not a gap or something of another kind."""
+    return bool(line.strip()) and not any(
+        pattern.match(line) for pattern in (FENCE, HEADING, TABLE_ROW, TABLE_RULE)
+    )
+
+
+def joined(lines: list[str]) -> str:
+    """Return the lines of one paragraph or item as running text, markers gone."""
+    bare = [QUOTE.sub("", line).strip() for line in lines]
+    return " ".join([ITEM.sub("", bare[0]), *bare[1:]]).strip()
+
+
+def in_sentences(paragraph: str) -> list[str]:
+    """Return the sentences of running text."""
+    found: list[str] = []
+    begin = 0
+    for end in END.finditer(paragraph):
+        if ABBREVIATION.search(paragraph[begin : end.end()]):
+            continue
+        found.append(paragraph[begin : end.end()].strip())
+        begin = end.end()
+    return [*found, paragraph[begin:].strip()]

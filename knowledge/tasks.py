@@ -1,0 +1,14 @@
+"""Tasks: ingests one upload; may be delivered any number of times."""
+
+import uuid
+
+from celery import shared_task
+
+from knowledge import ingestion
+from knowledge.names import INGEST_QUEUE
+
+
+@shared_task(name=INGEST_QUEUE)
+def ingest(ingest_id: str) -> None:
+    """Ingest the upload with this id unless somebody does or did."""
+    ingestion.run(uuid.UUID(ingest_id))

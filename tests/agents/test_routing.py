@@ -1,0 +1,183 @@
+"""The routing table: where every outcome of every agent leads."""
+
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from agents.atlas import decisions, explore
+from agents.drawing import draw
+from agents.names import Role, Route, Status
+from agents.phrases import Phrase
+from agents.routing import TABLE, Decision, Stage, decide
+
+ONE_ROUTE = [Route.DOCUMENTATION]
+TWO_ROUTES = [Route.DOCUMENTATION, Route.FALLBACK]
+
+
+def asked(reason: str = "vague_request") -> dict[str, str]:
+    return {"reason": reason, "message": ""}
+
+
+def after(stage: Stage, **payload: Any) -> Decision:
+    return decide({"stage": stage, "enabled_routes": ONE_ROUTE, "text": "?"} | payload)
+
+
+@pytest.mark.parametrize(
+    ("stage", "payload", "to"),
+    [
+        (Stage.START, {"text": "How do I?"}, [Role.LANG]),
+        (Stage.START, {"text": " /help"}, [Role.COMMAND]),
+        (Stage.LANG, {"language": "en"}, [Role.TRANSLATION]),
+        (Stage.TRANSLATION, {}, [Role.ESSENCE]),
+        (Stage.ESSENCE, {}, [Role.GUARDRAILS, Role.SEARCH]),
+        (Stage.ESSENCE, {"enabled_routes": TWO_ROUTES}, [Role.GUARDRAILS, Role.ROUTER, Role.SEARCH]),
+        (Stage.INTAKE, {"search_quality": "excellent"}, [Role.AUGMENTATION]),
+        (Stage.INTAKE, {"search_quality": "good"}, [Role.EVALUATOR]),
+        (Stage.INTAKE, {"route": Route.FALLBACK, "search_quality": "good"}, [Role.FALLBACK]),
+        (Stage.SEARCH, {"search_quality": "poor", "search_rounds": 1}, [Role.EVALUATOR]),
+        (Stage.SEARCH, {"search_quality": "poor", "search_rounds": 2}, [Role.CLARIFICATION]),
+        (Stage.SEARCH, {}, [Role.EVALUATOR]),
+        (Stage.EVALUATOR, {"evaluation": {"sufficient": True}}, [Role.AUGMENTATION]),
+        (
+            Stage.EVALUATOR,
+            {"evaluation": {"sufficient": False}, "refined_query": "x", "search_rounds": 1},
+            [Role.SEARCH],
+        ),
+        (
+            Stage.EVALUATOR,
+            {"evaluation": {"sufficient": False}, "refined_query": "x", "search_rounds": 2},
+            [Role.AUGMENTATION],
+        ),
+        (Stage.AUGMENTATION, {}, [Role.RESPONSE]),
+        (Stage.RESPONSE, {}, [Role.QUALITY]),
+        (Stage.QUALITY, {"quality_decision": "research"}, [Role.SEARCH]),
+        (Stage.QUALITY, {"quality_decision": "regenerate"}, [Role.RESPONSE]),
+    ],
+)
+def test_stage_and_outcome_decide_who_works_next(
+    stage: Stage, payload: dict[str, Any], to: list[Role]
+) -> None:
+    assert list(after(stage, **payload).to) == to
+
+
+@pytest.mark.parametrize(
+    ("stage", "payload", "status"),
+    [
+        (Stage.COMMAND, {}, Status.COMPLETED),
+        (Stage.FALLBACK, {}, Status.COMPLETED),
+        (Stage.QUALITY, {"quality_decision": "approve"}, Status.COMPLETED),
+        (Stage.QUALITY, {"quality_decision": "research", "quality_returns": 2}, Status.COMPLETED),
+        (Stage.CLARIFICATION, {}, Status.AWAITING_USER),
+        (Stage.CLARIFICATION, {"clarification_rounds": 3}, Status.COMPLETED),
+        (Stage.ESSENCE, {"clarification_result": "exit"}, Status.COMPLETED),
+    ],
+)
+def test_stage_and_outcome_decide_how_the_turn_ends(
+    stage: Stage, payload: dict[str, Any], status: Status
+) -> None:
+    assert after(stage, **payload).ends == status
+
+
+def test_who_leaves_a_clarification_hears_a_farewell() -> None:
+    assert after(Stage.ESSENCE, clarification_result="exit").says is Phrase.FAREWELL
+
+
+def test_english_skips_translation_when_the_deployment_says_so(settings: Settings) -> None:
+    settings.TRANSLATE_ENGLISH = "skip"
+    decision = after(Stage.LANG, language="en", text="How?")
+    assert decision.to == (Role.ESSENCE,)
+    assert decision.notes["text_eng"] == "How?"
+    assert after(Stage.LANG, language="de").to == (Role.TRANSLATION,)
+
+
+def test_the_gravest_question_to_the_user_comes_first() -> None:
+    requests = {role.value: asked() for role in (Role.SEARCH, Role.ROUTER)}
+    requests[Role.GUARDRAILS] = asked("harmful_content")
+    decision = after(Stage.INTAKE, clarification_requests=requests)
+    assert decision.to == (Role.CLARIFICATION,)
+    assert decision.notes["clarification_reason"] == "harmful_content"
+
+
+def test_a_refusal_of_guardrails_discards_what_the_others_found() -> None:
+    requests = {Role.GUARDRAILS.value: asked("off_topic")}
+    notes = after(Stage.INTAKE, clarification_requests=requests).notes
+    assert notes["search_results"] is None
+    assert "search_results" in notes
+
+
+def test_one_after_another_a_refused_question_is_not_searched(settings: Settings) -> None:
+    settings.PARALLEL_INTAKE = False
+    assert after(Stage.ESSENCE).to == (Role.GUARDRAILS,)
+    requests = {Role.GUARDRAILS.value: asked("off_topic")}
+    assert after(Stage.GUARDRAILS, clarification_requests=requests).to == (Role.CLARIFICATION,)
+    assert after(Stage.GUARDRAILS).to == (Role.SEARCH,)
+    assert after(Stage.GUARDRAILS, enabled_routes=TWO_ROUTES).to == (Role.ROUTER,)
+    assert after(Stage.ROUTER, route=Route.DOCUMENTATION).to == (Role.SEARCH,)
+
+
+def test_an_answer_that_never_satisfies_goes_out_as_the_best_there_was() -> None:
+    best = {"response": "the better one", "quality_score": 0.6}
+    decision = after(
+        Stage.QUALITY,
+        quality_decision="regenerate",
+        quality_returns=2,
+        quality_score=0.3,
+        response="the worse one",
+        best_answer=best,
+    )
+    assert decision.ends == Status.COMPLETED
+    assert decision.notes["response"] == "the better one"
+    assert decision.notes["quality_decision"] == "approve_with_reservations"
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+@pytest.mark.parametrize("routes", [ONE_ROUTE, TWO_ROUTES])
+def test_every_outcome_of_every_agent_has_a_way_out(
+    settings: Settings, parallel: bool, routes: list[Route]
+) -> None:
+    settings.PARALLEL_INTAKE = parallel
+    edges = explore(enabled_routes=routes)
+    endings = set(Status)
+    for stage in edges:
+        seen, waiting = {str(stage)}, [str(stage)]
+        while waiting:
+            here = waiting.pop()
+            for target in edges[Stage(here)] - endings - seen:
+                seen.add(target)
+                waiting.append(target)
+        assert any(edges[Stage(name)] & endings for name in seen), stage
+
+
+def test_every_stage_can_be_reached(settings: Settings) -> None:
+    reached = set(explore(enabled_routes=TWO_ROUTES))
+    settings.PARALLEL_INTAKE = False
+    reached |= set(explore(enabled_routes=TWO_ROUTES))
+    assert reached == set(TABLE)
+
+
+def test_no_loop_can_go_round_for_ever() -> None:
+    """Once every counter is used up, what is left of the table has no circle."""
+    used_up = {"search_rounds": 99, "quality_returns": 99, "enabled_routes": TWO_ROUTES}
+    edges = explore(**used_up)
+
+    def walk(stage: str, path: tuple[str, ...]) -> None:
+        assert stage not in path, f"{' → '.join(path)} → {stage}"
+        for target in edges.get(Stage(stage), set()) if stage in set(Stage) else ():
+            walk(target, (*path, stage))
+
+    walk(Stage.START, ())
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_a_decision_goes_on_or_ends_but_never_both(stage: Stage) -> None:
+    for values, decision in decisions(stage):
+        assert bool(decision.to) != bool(decision.ends), values
+
+
+def test_the_picture_shows_every_stage_and_every_ending() -> None:
+    edges = explore(enabled_routes=TWO_ROUTES)
+    picture = draw(edges)
+    shown = {*edges, *(target for targets in edges.values() for target in targets)}
+    assert all(f">{name}</text>" in picture for name in shown)
+    assert picture.count("<path d=") == 1 + sum(map(len, edges.values()))

@@ -1,0 +1,45 @@
+"""Fixtures that every test may use."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from agents import envelopes
+from agents.models import Envelope
+
+MEMORY: dict[str, Any] = {
+    "text": "How do I exclude my own visits?",
+    "history": [],
+    "summary": "",
+    "facts": [],
+    "topic": "",
+    "current_time": "2026-11-21T12:00:00+00:00",
+    "language_preference": None,
+    "open_clarification": None,
+    "clarification_rounds": 0,
+    "last_agent": "",
+    "context_flags": {},
+    "collections": [],
+    "offers": [],
+    "user_id": "",
+}
+
+Begin = Callable[..., Envelope]
+
+
+@pytest.fixture
+def memory() -> dict[str, Any]:
+    """What a turn sees of a conversation that has only just begun."""
+    return dict(MEMORY)
+
+
+@pytest.fixture
+def begin(transactional_db: None) -> Begin:
+    """Start a turn; keywords replace parts of its memory."""
+
+    def start(**changes: Any) -> Envelope:
+        return envelopes.start(MEMORY | changes, conversation_id=uuid4(), message_id=uuid4())
+
+    return start

@@ -1,0 +1,62 @@
+"""Normalising: markup goes, words stay."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge.parsing.normalising import normalise
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("See [the rules](refunds.md#x).", "See the rules."),
+        ("See [the site](https://example.com/a(1)).", "See [the site](https://example.com/a(1))."),
+        ("[text][ref]\n\n[ref]: page.md 'T'", "text"),
+        ("![a chart](chart.png)", "a chart"),
+        ("[![badge](b.svg)](page.md)", "badge"),
+        ("a <!-- no\n\nnever --> b", "a  b"),
+        ("`<!-- shown -->`", "`<!-- shown -->`"),
+        ("Call <your-domain> or List<String>.", "Call <your-domain> or List<String>."),
+        ("one<br/>two <b>bold</b> &amp; `<b>`", "one\ntwo bold & `<b>`"),
+        ("## Title {#anchor}", "## Title"),
+        (":::warning\nHot.\n:::", "Warning:\nHot."),
+        (":::tip Did you know?\nYes.\n:::", "Did you know?:\nYes."),
+        ("a\n\n\n\n\nb  ", "a\n\nb"),
+        ("\ufeffa\r\nb\0", "\ufeffa\nb"),
+        ("| A | B |\n|---|---|\n| 1 | [x](y.md) |\n|  | 2 |", "- A: 1; B: x\n- B: 2"),
+        ("```\n<b> [a](b.md)\n| a |\n```", "```\n<b> [a](b.md)\n| a |\n```"),
+    ],
+)
+def test_markup_is_reduced_to_its_words(text, expected):
+    assert normalise(text) == expected
+
+
+def test_components_go_and_badges_stay_in_mdx():
+    text = (
+        "import Card from './card'\n\n<Card title={f({a: 1})} wide>\nInside\n</Card>\n\n"
+        "**name** <Required />\n\n    <Card />\n{/* no */}"
+    )
+    assert normalise(text) == "Inside\n\n**name** (required)"
+
+
+def test_components_are_text_outside_mdx():
+    assert normalise("the <Card /> element") == "the <Card /> element"
+
+
+@pytest.mark.parametrize(
+    "unit", ["<a ", "[", "`", "![a", '<a b="', "<!--", "| a ", "> ", "[a](", "[[a]", "&a", "* _b "]
+)
+def test_hostile_repetition_takes_no_more_than_linear_time(unit):
+    begin = time.perf_counter()
+    normalise(unit * 1000)
+    normalise(unit * 4000)
+    assert time.perf_counter() - begin < 5
+
+
+@given(st.text(alphabet=st.sampled_from("ab<>/!-[]()`#|\n \"'{}:*&;="), max_size=60))
+def test_any_text_can_be_normalised(text):
+    assert isinstance(normalise(text), str)
+    assert isinstance(normalise(text, mdx=True), str)

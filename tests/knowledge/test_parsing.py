@@ -1,0 +1,128 @@
+"""Parsing: what each format yields, and what is refused with which reason."""
+
+import json
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge.errors import Unreadable
+from knowledge.parsing import FORMATS, is_readable, parse
+
+
+def only(name: str, body: bytes):
+    (page,) = parse(name, body)
+    return page
+
+
+def test_front_matter_describes_the_page():
+    page = only(
+        "a.md",
+        b"---\ntitle: Booking\ndescription: How.\ntags: [x, y]\ncrumbs: A > B\nlang: DE\n"
+        b"last_updated: 2026-03-04\naudience: guests\n---\nText",
+    )
+    assert (page.title, page.description, page.keywords) == ("Booking", "How.", ["x", "y"])
+    assert (page.crumbs, page.language, page.audience) == (["A", "B"], "de", "guests")
+    assert (page.last_updated, page.content, page.warnings) == (date(2026, 3, 4), "Text", [])
+
+
+def test_page_without_front_matter_takes_its_title_from_the_first_heading():
+    page = only("a.md", b"# Hello\n\nText")
+    assert (page.title, page.warnings) == ("Hello", ["no front matter"])
+
+
+@pytest.mark.parametrize(
+    ("front", "reason"),
+    [
+        ("title: [x", "line 3"),
+        ("date: 2024-13-45", "month must be in 1..12"),
+        ("- a\n- b", "no 'name: value' lines"),
+        ("x: !!python/object:os.system y", "could not determine a constructor"),
+    ],
+)
+def test_broken_front_matter_is_a_warning_and_the_text_goes_on(front, reason):
+    page = only("a.md", f"---\n{front}\n---\nThe text.".encode())
+    assert page.content == "The text."
+    assert len(page.warnings) == 1
+    assert page.warnings[0].startswith("front matter left out")
+    assert reason in page.warnings[0]
+
+
+def test_html_yields_its_main_part_as_markdown():
+    page = only(
+        "a.html",
+        b"<html lang='en'><head><title>T</title><meta name='description' content='D'></head>"
+        b"<body><nav>no</nav><article><h1>Head</h1><h2>Sub</h2><script>no()</script><!-- no -->"
+        b"<p>See <a href='/x'>that</a>.</p><ul><li>one</li></ul><pre><code>a  = 1\n</code></pre>"
+        b"<table><tr><th>A</th></tr><tr><td>1</td></tr></table></article></body></html>",
+    )
+    assert (page.title, page.description, page.language) == ("Head", "D", "en")
+    assert page.content == (
+        "# Head\n\n## Sub\n\nSee that.\n\n* one\n\n```\na  = 1\n```\n\n- A: 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("Größe".encode("utf-8-sig"), "Größe"),
+        ("Größe".encode("utf-16"), "Größe"),
+        ("The ship’s café is open all day".encode("cp1252"), "The ship’s café is open all day"),
+        ("Привет, как дела".encode("cp1251"), "Привет, как дела"),
+    ],
+)
+def test_text_is_read_in_the_encoding_it_is_in(body, text):
+    assert only("a.txt", body).content.lstrip("\ufeff") == text
+
+
+def test_json_documents_keep_what_they_say_about_themselves():
+    entries = [
+        {"content": "One [x](y.md)", "title": "First", "source": "https://example.com/1"},
+        {"content": "Two", "version": 3, "chunks": [], "colour": "red"},
+    ]
+    first, second = parse("a.json", json.dumps(entries).encode())
+    assert (first.content, first.title, first.source) == (
+        "One x",
+        "First",
+        "https://example.com/1",
+    )
+    assert second.warnings == ["unknown keys left out: colour"]
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "reason"),
+    [
+        ("a.md", b"", "it is empty"),
+        ("a.md", b" \n\t", "it is empty"),
+        ("a.md", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "it is a binary file and not text"),
+        ("a.md", b"%PDF-1.7 \x01\x02\x03\x04\x05", "it is a binary file and not text"),
+        ("a.md", b"---\ntitle: x\n---\n<!-- nothing -->", "there is no text in it"),
+        ("a.txt", "日本語のテキストです".encode("shift-jis"), "encoding is not known here"),
+        ("a.html", b"<html><body><script>x</script></body></html>", "there is no text in it"),
+        ("a.html", b"<div>" * 20000 + b"x", "nested too deeply"),
+        ("a.json", b'{"a": ', "broken JSON at line 1"),
+        ("a.json", b"[" * 100000, "broken JSON"),
+        ("a.json", b'{"title": "x"}', "document 1, content: Field required"),
+        ("a.json", b'[{"content": "a"}, {"content": "b", "title": 5}]', "document 2, title"),
+        ("a.json", b"[]", "there is no text in it"),
+        ("a.docx", b"x", "its format is not known"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_the_reason(name, body, reason):
+    with pytest.raises(Unreadable, match=reason):
+        parse(name, body)
+
+
+def test_formats_are_told_by_the_end_of_the_name():
+    assert is_readable("README.MD")
+    assert not is_readable("md")
+    assert not is_readable("archive.zip")
+
+
+@given(st.binary(max_size=200), st.sampled_from(sorted(FORMATS)))
+def test_any_bytes_are_read_or_refused(body, suffix):
+    try:
+        assert parse(f"a{suffix}", body)
+    except Unreadable as refusal:
+        assert str(refusal)
