@@ -65,9 +65,9 @@ class EnvelopeAdmin(RecordAdmin):
         return Truncator(envelope.asked or str(envelope.pk)).chars(80)
 
     @display(description="Status", ordering="status", label=COLOURS)
-    def state(self, envelope: Envelope) -> str:
+    def state(self, envelope: Envelope) -> tuple[str, str]:
         """Where it stands."""
-        return envelope.status
+        return envelope.status, envelope.get_status_display()
 
     @display(description="Route", ordering="routed")
     def route(self, envelope: Any) -> str:

@@ -29,6 +29,19 @@ class Reason(StrEnum):
     OFF_TOPIC = "off_topic"
 
 
+# Reasons that decline the question itself; a reply to them does not complete it.
+DECLINING = frozenset(
+    {
+        Reason.SCOPE_UNCLEAR,
+        Reason.OUT_OF_SCOPE,
+        Reason.HARMFUL_CONTENT,
+        Reason.SYSTEM_ABUSE,
+        Reason.INAPPROPRIATE,
+        Reason.OFF_TOPIC,
+    }
+)
+
+
 class Value(BaseModel):
     """A structured attribute value: stored as JSON, refused when a key is unknown."""
 

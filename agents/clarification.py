@@ -5,23 +5,12 @@ from collections.abc import Iterable, Sequence
 
 from django.conf import settings
 
-from agents.attributes import Passage, Reason
+from agents.attributes import DECLINING, Passage, Reason
 from agents.contract import View, Writes, agent
 from agents.languages import ENGLISH, base
 from agents.names import Role
 from agents.phrases import Phrase, capabilities, reason_said
 
-# Reasons that decline, with what the assistant is there for instead.
-DECLINING = frozenset(
-    {
-        Reason.HARMFUL_CONTENT,
-        Reason.SYSTEM_ABUSE,
-        Reason.INAPPROPRIATE,
-        Reason.OFF_TOPIC,
-        Reason.OUT_OF_SCOPE,
-        Reason.SCOPE_UNCLEAR,
-    }
-)
 # Reasons to which one of the options may be the answer.
 OPEN = frozenset(
     {
@@ -93,7 +82,9 @@ def _asked(reason: Reason, message: str, offered: Sequence[str], language: str) 
     if reason in DECLINING:
         paragraphs.append(capabilities(language, settings.DOMAIN_NAME))
     if not offered:
-        return paragraphs if reason in DECLINING else [*paragraphs, Phrase.REPHRASE.said_in(language)]
+        return (
+            paragraphs if reason in DECLINING else [*paragraphs, Phrase.REPHRASE.said_in(language)]
+        )
     lead = Phrase.MEANT if reason in OPEN else Phrase.NEARBY
     lead = Phrase.COVERED if reason in DECLINING else lead
     return [*paragraphs, _listed(lead, offered, language)]
@@ -111,6 +102,7 @@ def _asked(reason: Reason, message: str, offered: Sequence[str], language: str) 
         "search_results",
         "history",
         "clarification_rounds",
+        "offers",
     ),
     writes=("response", "clarification_type", "suggested_actions"),
 )
@@ -118,7 +110,7 @@ def ask(view: View) -> Writes:
     """Say why, then offer what exists; after the last round close instead of asking."""
     language = view.language or ENGLISH
     reason = view.clarification_reason or Reason.INSUFFICIENT_CONTEXT
-    offered = options(view.search_results or [])
+    offered = options(view.search_results or []) or (view.offers or [])[:MOST_OPTIONS]
     actions = offered or [Phrase.SUGGEST_HELP.said_in(language)]
     if (view.clarification_rounds or 0) >= settings.MAX_CLARIFICATION_ROUNDS:
         paragraphs = [

@@ -8,6 +8,9 @@ from agents.languages import ENGLISH, LOCALES, base, named_in
 from agents.names import Role
 from agents.phrases import Phrase, capabilities
 
+# Characters of what was typed that are shown again.
+SHOWN = 40
+
 
 def _help(language: str) -> str:
     return f"{capabilities(language, settings.DOMAIN_NAME)} {Phrase.COMMANDS.said_in(language)}"
@@ -20,7 +23,7 @@ def _set_language(wish: str, language: str) -> Writes:
     if base(chosen) in LOCALES:
         response = Phrase.LANGUAGE_SET.said_in(chosen)
     else:
-        response = Phrase.LANGUAGE_OTHER.said_in(chosen, language=chosen)
+        response = Phrase.LANGUAGE_OTHER.said_in(chosen, name=wish.strip()[:SHOWN])
     return {"response": response, "memory_updates": MemoryUpdates(language_preference=chosen)}
 
 
@@ -40,6 +43,5 @@ def obey(view: View) -> Writes:
             return {"response": f"{Phrase.WELCOME.said_in(language)} {_help(language)}"}
         case "/language":
             return _set_language(rest, language)
-    # Cut, because whatever was typed is shown again.
-    unknown = Phrase.UNKNOWN_COMMAND.said_in(language, command=name[:40])
+    unknown = Phrase.UNKNOWN_COMMAND.said_in(language, command=name[:SHOWN])
     return {"response": f"{unknown} {Phrase.COMMANDS.said_in(language)}"}

@@ -1,6 +1,9 @@
 """Languages: those with fixed sentences of our own, and the names people call them by."""
 
 import re
+from pathlib import Path
+
+from agents.terms import HAN, vocabulary
 
 ENGLISH = "en"
 
@@ -14,23 +17,7 @@ LOCALES = {
     "zh": "zh-hans",
 }
 
-# A name is looked for at the start of a word, so that inflected endings are found as well
-# ("на немецком", "auf deutsch"); Chinese writes no spaces, so there it may stand anywhere.
-NAMES = {
-    "en": ("english", "englisch", "inglés", "ingles", "anglais", "английск", "англ", "英语", "英文"),
-    "de": ("german", "deutsch", "alemán", "aleman", "allemand", "немецк", "德语", "德文"),
-    "es": ("spanish", "spanisch", "español", "espanol", "espagnol", "испанск", "西班牙语"),
-    "fr": ("french", "französisch", "francés", "frances", "français", "francais", "французск", "法语"),
-    "ru": ("russian", "russisch", "ruso", "russe", "русск", "俄语"),
-    "zh": ("chinese", "chinesisch", "chino", "chinois", "китайск", "中文", "汉语", "普通话"),
-    "it": ("italian", "italienisch", "italiano", "italien", "итальянск", "意大利语"),
-    "pt": ("portuguese", "portugiesisch", "portugués", "portugais", "português", "португальск"),
-    "nl": ("dutch", "niederländisch", "neerlandés", "néerlandais", "nederlands", "голландск"),
-    "pl": ("polish", "polnisch", "polaco", "polonais", "polski", "польск"),
-    "tr": ("turkish", "türkisch", "turco", "turc", "türkçe", "турецк"),
-    "ja": ("japanese", "japanisch", "japonés", "japonais", "японск", "日语", "日本語"),
-    "uk": ("ukrainian", "ukrainisch", "ucraniano", "ukrainien", "украинск", "українськ"),
-}
+NAMES = vocabulary(Path(__file__).parent / "language_names.txt")
 
 
 def base(language: str) -> str:
@@ -50,7 +37,8 @@ def named_in(text: str) -> str | None:
         return base(wanted)
     for language, names in NAMES.items():
         for name in names:
-            edge = r"\b" if name.isascii() or name[0] < "\u0500" else ""
+            # Chinese writes no spaces: a name may stand anywhere.
+            edge = "" if HAN.match(name) else r"\b"
             if re.search(edge + re.escape(name), wanted):
                 return language
     return None

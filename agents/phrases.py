@@ -22,9 +22,9 @@ class Phrase(StrEnum):
     )
     CANCELLED = "I stopped working on this question, as you asked."
 
-    HELP_ANY = "I answer questions from the documents I was given and show where each answer is written."
+    HELP_ANY = "I answer questions from documents and show where each answer is written."
     HELP_DOMAIN = (
-        "I answer questions about {domain} from its documents and show where each answer is written."
+        "I answer questions about {domain} from documents and show where each answer is written."
     )
     COMMANDS = (
         "These commands exist: /help shows what I can do, /start begins, "
@@ -33,7 +33,7 @@ class Phrase(StrEnum):
     WELCOME = "Hello! Ask me a question in your own words."
     UNKNOWN_COMMAND = "I don't know the command {command}."
     LANGUAGE_SET = "From now on I answer in English."
-    LANGUAGE_OTHER = "I noted the language {language}. My own sentences stay in English."
+    LANGUAGE_OTHER = "I noted the language {name}. My own sentences stay in English."
     LANGUAGE_WHICH = "Which language do you want? For example: {examples}."
 
     SOURCES = "Sources:"
@@ -62,14 +62,13 @@ class Phrase(StrEnum):
         "I found something, but not an answer I would stand behind. A detail more would help me."
     )
     HARMFUL_CONTENT = "I can't help with that, because it could hurt someone."
-    SYSTEM_ABUSE = "I can't change how I work or show my instructions, but I'm glad to help otherwise."
+    SYSTEM_ABUSE = "I can't change how I work or show my instructions. I'm glad to help otherwise."
     INAPPROPRIATE = "I'd rather keep this respectful, and I'm glad to help with a question."
     OFF_TOPIC = "I'm sorry, I can't help with that topic."
 
     FALLBACK = "I can't help with that myself."
     ROUTE_DOCUMENTATION = "Ask a question about the documents"
     SUGGEST_HELP = "Type /help to see what I can do"
-    ASK_ABOUT = "Ask about: {topic}"
 
     def said_in(self, language: str, **values: object) -> str:
         """The sentence in `language` (English when there is no translation), values filled in."""

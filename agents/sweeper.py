@@ -19,6 +19,9 @@ from agents import envelopes, events, leases
 from agents.bell import ring
 from agents.models import Envelope, Step
 from agents.names import Role, Status
+from knowledge import bell
+from knowledge.names import INGEST_QUEUE
+from knowledge.ingestion.uploads import waiting
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +50,12 @@ def sweep() -> dict[str, int]:
     with alone() as held:
         if not held:
             return {}
-        return {"expired": expire_overdue(), "freed": free_lost(), "rung": ring_unheard()}
+        return {
+            "expired": expire_overdue(),
+            "freed": free_lost(),
+            "rung": ring_unheard(),
+            "uploads rung": ring_uploads(),
+        }
 
 
 def expire_overdue() -> int:
@@ -105,6 +113,16 @@ def ring_unheard() -> int:
     return len(due)
 
 
+def ring_uploads() -> int:
+    """Ring for uploads that wait, unless the queue still holds bells."""
+    overdue = waiting().filter(created__lt=now() - UNHEARD_AFTER)[:BATCH]
+    if not overdue or _length(INGEST_QUEUE):
+        return 0
+    for upload in overdue:
+        bell.ring(upload)
+    return len(overdue)
+
+
 def _bell(step: Step) -> Callable[[], None]:
     def toll() -> None:
         ring(step.envelope_id, step.number, Role(step.role))
@@ -113,10 +131,14 @@ def _bell(step: Step) -> Callable[[], None]:
 
 
 def _busy(roles: set[Role]) -> set[Role]:
+    return {role for role in roles if _length(role.queue)}
+
+
+def _length(queue: str) -> int:
     try:
-        return {role for role in roles if events.connection().llen(role.queue)}
+        return int(events.connection().llen(queue))  # type: ignore[arg-type]
     except redis.RedisError:
-        return set()
+        return 0
 
 
 def run() -> None:

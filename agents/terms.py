@@ -3,9 +3,12 @@
 import re
 from pathlib import Path
 
-WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+# Full stops, question and exclamation marks, the Chinese ones included.
+SENTENCE_ENDS = ".!?\u2026\u3002\uff01\uff1f"
+APOSTROPHE = "\u2019"
+WORD = re.compile(rf"[^\W_]+(?:['{APOSTROPHE}.-][^\W_]+)*")
 HAN = re.compile(r"[\u3400-\u9fff]+")
-ENDINGS = ("'s", "’s", "ations", "ation", "ings", "ing", "edly", "ed", "ies", "es", "s", "ly", "e")
+ENDINGS = ("'s", "ations", "ation", "ings", "ing", "edly", "ed", "ies", "es", "s", "ly", "e")
 # Russian, German or French endings are many: the beginning of a word stands for all its forms.
 BEGINNING = 6
 
@@ -24,7 +27,7 @@ EVERY_FUNCTION_WORD = frozenset().union(*FUNCTION_WORDS.values())
 def words(text: str) -> list[str]:
     """The words of `text` in lower case; each run of Chinese characters in pairs."""
     found: list[str] = []
-    for word in WORD.findall(text.casefold().replace("’", "'")):
+    for word in WORD.findall(text.casefold().replace(APOSTROPHE, "'")):
         if HAN.search(word):
             for run in HAN.findall(word):
                 found.extend(run[i : i + 2] for i in range(max(1, len(run) - 1)))

@@ -19,7 +19,7 @@ for _model in (User, Group, AuthToken):
 
 
 @admin.register(User)
-class PeopleAdmin(UserAdmin, ModelAdmin):
+class PeopleAdmin(UserAdmin, ModelAdmin):  # type: ignore[misc]  # Unfold types otherwise
     """Users: people who log in, and clients that hold a key."""
 
     form = UserChangeForm
@@ -44,7 +44,7 @@ def _forget_conversations_of(users: list[User]) -> None:
 
 
 @admin.register(Group)
-class RightsAdmin(GroupAdmin, ModelAdmin):
+class RightsAdmin(GroupAdmin, ModelAdmin):  # type: ignore[misc]  # Unfold types otherwise
     """Groups of users that share permissions."""
 
 

@@ -103,7 +103,7 @@ def is_scratch() -> bool:
 
 def _join(state: Path, names: set[str], *, durable: bool) -> None:
     if not _keeper_lives(state):
-        _forget_what_ran(state)
+        _forget_what_ran(state)  # its servers may still answer, while they end
     missing = sorted(name for name in names if not servers.is_ready(name, state))
     if new := [servers.TITLES[name] for name in missing if not (state / name).exists()]:
         sys.stderr.write(f"Starting {' and '.join(new)} in {state}\n")
@@ -163,6 +163,8 @@ def _forget_what_ran(state: Path) -> None:
     for name in CONFIGURED_BY:
         for ending in ("json", "trouble"):
             (state / f"{name}.{ending}").unlink(missing_ok=True)
+        if (state / f"{name}.pid").exists():
+            (state / f"{name}.pid").rename(state / f"{name}.orphan")
 
 
 def _keeper_lives(state: Path) -> bool:

@@ -77,6 +77,8 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self.name}.pid")
         self.process = None
         self.failures = 0
 
@@ -131,7 +133,7 @@ class Server:
     def _end_orphan(self) -> None:
         """Stop what a keeper left that was killed (not every kernel takes it along by itself)."""
         self.obstructed += 1
-        with open(f"{self.name}.pid") as file:
+        with open(f"{self.name}.orphan") as file:
             pid = int(file.read())
         patient = self.obstructed * TICK_SECONDS < STOP_SECONDS
         with contextlib.suppress(ProcessLookupError):
@@ -155,10 +157,10 @@ def keep(servers: list[Server]) -> None:
         if _is_free(start):
             unused = [server for server in servers if _is_free(server.users)]
             _stop(unused)
-            if len(unused) == len(servers):
-                return  # with start.lock still in hand: who joins now waits for the end
             for server in unused:
                 fcntl.flock(server.users, fcntl.LOCK_UN)
+            if len(unused) == len(servers):
+                return  # with start.lock still in hand: who joins now waits for the end
             fcntl.flock(start, fcntl.LOCK_UN)
         for server in servers:
             if server.is_wanted:

@@ -76,7 +76,9 @@ def prepare(name: str, state: Path, *, durable: bool) -> None:
 
 
 def is_ready(name: str, state: Path) -> bool:
-    """Whether the server answers."""
+    """Whether the server answers, and has a keeper that wrote down its number."""
+    if not (state / f"{name}.pid").exists():
+        return False
     try:
         if name == REDIS:
             return _ask(places.socket_folder(state) / REDIS_SOCKET, b"PING\r\n") == b"+PONG\r\n"

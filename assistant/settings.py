@@ -159,7 +159,6 @@ LANGUAGES = [
 USE_TZ = True
 TIME_ZONE = "UTC"
 STATIC_URL = "static/"
-STATIC_ROOT = STATE_DIR / "static"
 # Finds static files where they are installed: nothing to collect before the first start.
 WHITENOISE_USE_FINDERS = True
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
@@ -225,6 +224,19 @@ LOGGING = {
     "formatters": {
         "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {
+        # Being unready is an answer, not an error of ours.
+        "answered": {
+            "()": "django.utils.log.CallbackFilter",
+            "callback": lambda record: getattr(record, "status_code", None) != 503,
+        }
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["answered"],
+        }
+    },
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
 }

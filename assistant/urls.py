@@ -8,7 +8,7 @@ from assistant import health
 
 urlpatterns = [
     path("", include("conversations.urls")),
-    path("api/documents/", include("knowledge.urls")),
+    path("api/", include("knowledge.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
     path("admin/", admin.site.urls),

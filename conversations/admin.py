@@ -58,9 +58,9 @@ class ConversationAdmin(RecordAdmin):
         return Truncator(conversation.first_words or conversation.session).chars(80)
 
     @display(description="Status", ordering="status", label=COLOURS)
-    def state(self, conversation: Conversation) -> str:
+    def state(self, conversation: Conversation) -> tuple[str, str]:
         """Whose turn it is."""
-        return conversation.status
+        return conversation.status, conversation.get_status_display()
 
     @display(description="Messages", ordering="message_count")
     def said(self, conversation: Any) -> int:

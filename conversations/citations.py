@@ -3,6 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
+from agents.attributes import Source
+from agents.documentation.response import source_list
+from agents.languages import ENGLISH
+from conversations.rendering import quote
+
 MODEL = "Written by a language model from the documents it cites."
 MIXED = "Partly written by a language model, partly quoted: one of the roles had no model to ask."
 QUOTED = (
@@ -23,6 +28,17 @@ def by_marker(citations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     entries: dict[str, dict[str, Any]] = {}
     for cited in citations:
         entry = entries.setdefault(cited["marker"], {**cited, "quotes": []})
-        entry["quotes"].append({"text": cited["quote"], "status": cited["citation_status"]})
+        text, status = cited["quote"], cited["citation_status"]
+        entry["quotes"].append({"text": text, "html": quote(text), "status": status})
         entry["is_web"] = cited["source"].startswith(("https://", "http://"))
     return list(entries.values())
+
+
+def without_list(reply: dict[str, Any]) -> str:
+    """Return the text of a reply without the list of sources that response put at its end.
+
+    For where the citations themselves are shown; a text that ends otherwise stays whole.
+    """
+    sources = [Source.model_validate(source) for source in reply["sources"]]
+    listed = source_list(sources, reply["language"] or ENGLISH)
+    return str(reply["reply"]).removesuffix(listed).rstrip()

@@ -49,3 +49,9 @@ def answer(text: str, markers: Iterable[str] = ()) -> SafeString:
     """Return the Markdown of an answer as safe HTML, each `[C1]` of `markers` a link to `#C1`."""
     rendered = _PARSER.render(text, {"markers": frozenset(markers)})
     return mark_safe(_CLEANER.clean(rendered))  # noqa: S308 cleaned just now
+
+
+def quote(text: str) -> SafeString:
+    """Return one quoted sentence as safe HTML without paragraphs."""
+    rendered = _PARSER.renderInline(text, {"markers": frozenset()})
+    return mark_safe(_CLEANER.clean(rendered))  # noqa: S308 cleaned just now

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 import redis
 from django.conf import settings
@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods
 from agents.names import Status
 from agents.timeline import timeline
 from conversations import browser
-from conversations.citations import by_marker, explained
+from conversations.citations import by_marker, explained, without_list
 from conversations.errors import ConversationError, NobodyListens, TurnInProgress
 from conversations.models import Message
 from conversations.rendering import answer
@@ -42,16 +42,15 @@ ENDED: dict[str, HTTPStatus] = {
 NOT_HERE = "There is no such question in this browser. It may have been asked in another one."
 NO_REDIS = "Redis does not answer, so no question can be taken now. Try again in a moment."
 
-Rest = ParamSpec("Rest")
-View = Callable[Concatenate[HttpRequest, Rest], HttpResponse]
+View = Callable[[HttpRequest], HttpResponse]
 
 
-def _guarded(view: View[Rest]) -> View[Rest]:
+def _guarded(view: View) -> View:
     """Forbid the page every script and style that isn't a file of ours."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Rest.args, **kwargs: Rest.kwargs) -> HttpResponse:
-        response = view(request, *args, **kwargs)
+    def guarded(request: HttpRequest) -> HttpResponse:
+        response = view(request)
         response["Content-Security-Policy"] = POLICY
         return response
 
@@ -144,7 +143,7 @@ def _turn(shown: browser.Talk) -> dict[str, Any]:
         "turn": envelope,
         "question": envelope.memory.get("text", ""),
         "reply": said,
-        "answer": answer(said["reply"], [source["marker"] for source in cited]),
+        "answer": answer(without_list(said), [source["marker"] for source in cited]),
         "cited": cited,
         "mode": explained(said["mode"], quotes=bool(cited)),
         "spans": timeline(envelope, list(envelope.steps.defer("output"))),

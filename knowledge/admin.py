@@ -44,13 +44,10 @@ class CollectionAdmin(ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
         """Collections with their sizes."""
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(
-                document_count=Count("documents", distinct=True),
-                chunk_count=Count("documents__chunks"),
-            )
+        collections: QuerySet[Collection] = super().get_queryset(request)
+        return collections.annotate(
+            document_count=Count("documents", distinct=True),
+            chunk_count=Count("documents__chunks"),
         )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
@@ -132,9 +129,9 @@ class IngestAdmin(RecordAdmin):
         return uploads.select_related("collection").defer("body")
 
     @display(description="Status", ordering="status", label=COLOURS)
-    def state(self, ingest: Ingest) -> str:
+    def state(self, ingest: Ingest) -> tuple[str, str]:
         """Where it stands."""
-        return ingest.status
+        return ingest.status, ingest.get_status_display()
 
     def record(self, row: Any) -> dict[str, Any]:
         """Return the upload and what came of it."""

@@ -11,6 +11,7 @@ from semantic_text_splitter import MarkdownSplitter
 
 from knowledge.embedding import WINDOW, count_tokens, tokenizer
 from knowledge.enrichment import words
+from knowledge.parsing.normalising import uniform
 
 # Shares of the chunk size as the specification gives them for 600 tokens: 120 and 200.
 OVERLAP = WINDOW // 5
@@ -118,10 +119,11 @@ def headings(path: Sequence[tuple[int, str]], title: str) -> tuple[str, ...]:
 
 def split_blocks(content: str) -> Iterator[Block]:
     """Yield the blocks of a Markdown text; list items are blocks of their own."""
+    content = uniform(content)
     lines = content.splitlines(keepends=True)
     starts = list(block_starts(MarkdownIt("commonmark", {"html": False}).parse(content)))
-    ends = [begin for begin, _, _ in starts[1:]] + [len(lines)]
-    for (begin, token, heading), end in zip(starts, ends, strict=True):
+    ends = [*(begin for begin, _, _ in starts[1:]), len(lines)]
+    for (begin, token, heading), end in zip(starts, ends, strict=False):
         if heading:
             yield Block(heading, level=int(token.tag[1]))
         else:

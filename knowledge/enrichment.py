@@ -46,10 +46,11 @@ def keywords(title: str, content: str, *, about: str = "", language: str = "en")
     The title counts most, then headings, then what the document says about itself, then text.
     """
     weights: Counter[str] = Counter()
-    for text, weight in ((title, 8), (" ".join(headings(content)), 4), (about, 3), (content, 1)):
+    headed = " ".join(headings(content))
+    # (text, weight of a word, times it counts at most): repetition must not drown the title.
+    for text, weight, most in ((title, 8, 1), (headed, 4, 2), (about, 3, 2), (content, 1, 8)):
         for word, count in Counter(words(text)).items():
-            # A word used often in the text must not drown those in the headings.
-            weights[word] += weight * min(count, 8)
+            weights[word] += weight * min(count, most)
     if language != "en":
         weights = Counter({word: n for word, n in weights.items() if len(word) > PARTICLE})
     return [word for word, _ in weights.most_common(KEYWORDS_LIMIT)]

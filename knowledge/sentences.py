@@ -12,11 +12,11 @@ QUOTE = re.compile(r"^\s*>\s?")
 
 # Western sentences end before white space, Chinese and Japanese ones need none.
 END = re.compile(
-    r"""[.!?…]+["'”\u2019»)\]*_]*\s+(?=["'“\u2018«(\[*_`¿¡]*[^\W_a-zà-ÿ\u0430-\u044f])|[。\uff01\uff1f]+[”\u2019」』\uff09]*\s*"""
+    r"""[.!?…]+["'”\u2019»)\]*_]*\s+(?=["'“\u2018«(\[*_`¿¡]*(?:`|[^\W_a-zà-ÿ\u0430-\u044f]))|[。\uff01\uff1f]+[”\u2019」』\uff09]*\s*"""
 )
 # "e.g.", "z. B." and the like end in a full stop and end nothing; so do initials.
 ABBREVIATION = re.compile(
-    r"(?:^|[\s(\"'“])(?:e\.\s?g|i\.\s?e|etc|cf|vs|approx|no|nr|fig|dr|mr|mrs|ms|prof|st|inc|ltd|"
+    r"(?:^|[\s(\"“])(?:e\.\s?g|i\.\s?e|etc|cf|vs|approx|no|nr|fig|dr|mr|mrs|ms|prof|st|inc|ltd|"
     r"z\.\s?b|d\.\s?h|bzw|ca|usw|p\.\s?ej|sr|sra|\u0442\.\s?\u0435|\u0442\.\s?\u0434|\u0442\.\s?\u043f|\u043d\u0430\u043f\u0440|[^\W\d_])\.[\"')]*\s+$",
     re.IGNORECASE,
 )

@@ -1,10 +1,11 @@
-"""URLs of the documents, below `/api/documents/`."""
+"""URLs of the documents, below `/api/`."""
 
 from django.urls import path
 
 from knowledge import views
 
 urlpatterns = [
-    path("", views.DocumentsView.as_view(), name="documents"),
-    path("<str:pk>/", views.DocumentView.as_view(), name="document"),
+    path("documents/", views.DocumentsView.as_view(), name="documents"),
+    path("documents/<str:pk>/", views.DocumentView.as_view(), name="document"),
+    path("ingests/<uuid:ingest_id>/", views.IngestView.as_view(), name="ingest"),
 ]

@@ -4,14 +4,12 @@ import time
 import uuid
 from typing import Any
 
-from celery import current_app
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import connection
 from django.db.models import Count, QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from kombu.exceptions import OperationalError
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.parsers import JSONParser, MultiPartParser
@@ -20,8 +18,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from knowledge.bell import ring
+from knowledge.ingestion.pipeline import collection_named
 from knowledge.models import Document, Ingest
-from knowledge.names import INGEST_QUEUE
 from knowledge.serializers import DocumentSerializer, IngestSerializer, Upload
 
 # A page is ingested well within this; a book is not, and its client polls instead.
@@ -86,12 +85,13 @@ def _queue(said: dict[str, Any]) -> Ingest:
         raise ValidationError(
             {"file": [f"The file is larger than {settings.MAX_UPLOAD_BYTES:,} bytes."]}
         )
-    return enqueue(file.name or "upload", file.read(), said["collection"])
-
-
-def enqueue(name: str, body: bytes, collection: str) -> Ingest:
-    """Store an upload and ring for it; the sweeper rings again if nobody hears."""
-    raise NotImplementedError
+    upload = Ingest.objects.create(
+        collection=collection_named(said["collection"]),
+        name=file.name or "upload",
+        body=file.read(),
+    )
+    ring(upload)
+    return upload
 
 
 def _wait(ingest: Ingest) -> Ingest:

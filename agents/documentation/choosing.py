@@ -1,4 +1,4 @@
-"""Choosing: which statements make up an extractive answer, and in which order."""
+"""Choosing: which excerpts make up an extractive answer, and in which order."""
 
 import re
 from collections.abc import Sequence
@@ -6,35 +6,38 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.documentation.statements import Statement
+from agents.documentation.excerpts import LEADING, Excerpt
+from agents.terms import APOSTROPHE
 
-# Below this no statement answers the question.
+# Below this no excerpt answers the question.
 ANSWERS = 0.38
-# A further statement must come this close to the best one; one beside a chosen one, this close;
+# A further excerpt must come this close to the best one; one beside a chosen one, this close;
 # a list is quoted whole when half of it comes this close.
 CLOSE, BESIDE, HALF_OF_LIST = 0.84, 0.66, 0.66
-# Answers read better from one place: its statements count this much more, and few places are left.
+# "It does not…" right after a chosen sentence goes on about it.
+GOES_ON = 0.45
+# Answers read better from one place: its excerpts count this much more, and few places are left.
 SAME_PASSAGE = 0.05
 MOST_PASSAGES = 3
 # A second list makes an answer long: it has to be nearly as good.
 SECOND_LIST = 0.95
 # "See here." and "This is why." say nothing by themselves.
 POINTS, LEANS = 0.15, 0.04
-# Statements more alike than this say the same.
+# Excerpts more alike than this say the same.
 SAME = 0.87
 MOST, BRIEF, DETAILED = 5, 2, 9
 MOST_ITEMS = 8
 LEANING = re.compile(r"^(?:this|that|these|those|it|they|then|however|but|so)\b", re.IGNORECASE)
 POINTER = re.compile(
     r"^\W*(?:see|read|learn|check|view|click|more)\b.{0,90}$|\bhere\W*(?:\]\S*)?$"
-    r"|^here['’]s how\b.*[^:]$",
+    rf"|^here['{APOSTROPHE}]s how\b.*[^:]$",
     re.IGNORECASE,
 )
 EXACT = re.compile(r"^(\d+) (?:lines|sentences)$")
 
 
 def length_wished(notes: Sequence[str]) -> int:
-    """How many statements the answer may have at most, from what the user wished."""
+    """How many excerpts the answer may have at most, from what the user wished."""
     for note in notes:
         if exact := EXACT.match(note):
             return max(1, int(exact[1]))
@@ -44,21 +47,23 @@ def length_wished(notes: Sequence[str]) -> int:
 
 
 class Choice:
-    """The statements chosen so far, refusing what repeats them or goes beyond the length."""
+    """The excerpts chosen so far, refusing what repeats them or goes beyond the length."""
 
-    def __init__(self, statements: Sequence[Statement], vectors: NDArray[np.float32], most: int) -> None:
-        self.statements = statements
+    def __init__(
+        self, excerpts: Sequence[Excerpt], vectors: NDArray[np.float32], most: int
+    ) -> None:
+        self.excerpts = excerpts
         self.vectors = vectors
         self.most = most
         self.chosen: list[int] = []
         self.lists = 0
 
     def take(self, place: int) -> bool:
-        """Take one statement; False when it is refused."""
+        """Take one excerpt; False when it is refused."""
         if place in self.chosen or len(self.chosen) >= self.most:
             return False
-        ranks = {self.statements[other].rank for other in self.chosen}
-        if len(ranks) >= MOST_PASSAGES and self.statements[place].rank not in ranks:
+        ranks = {self.excerpts[other].rank for other in self.chosen}
+        if len(ranks) >= MOST_PASSAGES and self.excerpts[place].rank not in ranks:
             return False
         if self.chosen and float((self.vectors[self.chosen] @ self.vectors[place]).max()) > SAME:
             return False
@@ -66,11 +71,11 @@ class Choice:
         return True
 
     def take_series(self, place: int) -> None:
-        """Take the list a statement belongs to, with the sentence that leads to it."""
-        first = self.statements[place]
+        """Take the list an excerpt belongs to, with the sentence that leads to it."""
+        first = self.excerpts[place]
         members = [
             other
-            for other, s in enumerate(self.statements)
+            for other, s in enumerate(self.excerpts)
             if s.rank == first.rank and s.series == first.series
         ]
         self.most = max(self.most, len(self.chosen) + min(len(members), MOST_ITEMS))
@@ -80,81 +85,84 @@ class Choice:
 
 
 def choose(
-    statements: Sequence[Statement],
+    excerpts: Sequence[Excerpt],
     scores: NDArray[np.float32],
     vectors: NDArray[np.float32],
     notes: Sequence[str],
-) -> list[Statement]:
-    """The statements that answer, ready to be read; none when nothing comes near enough."""
-    worthy = _worthy(statements, scores)
+) -> list[Excerpt]:
+    """The excerpts that answer, ready to be read; none when nothing comes near enough."""
+    worthy = _worthy(excerpts, scores)
     if not len(worthy) or worthy.max() < ANSWERS:
         return []
     lead = int(worthy.argmax())
     best = float(worthy[lead])
-    worthy += SAME_PASSAGE * np.array([s.rank == statements[lead].rank for s in statements])
+    worthy += SAME_PASSAGE * np.array([s.rank == excerpts[lead].rank for s in excerpts])
     most = length_wished(notes)
-    choice = Choice(statements, vectors, most)
+    choice = Choice(excerpts, vectors, most)
     for place in (int(each) for each in np.argsort(-worthy)):
         if worthy[place] < max(CLOSE * best, ANSWERS) or len(choice.chosen) >= choice.most:
             break
-        whole = most >= MOST and _whole_list(statements, worthy, place, HALF_OF_LIST * best)
+        whole = most >= MOST and _whole_list(excerpts, worthy, place, HALF_OF_LIST * best)
         if whole and (not choice.lists or worthy[place] >= SECOND_LIST * best):
             choice.take_series(place)
         elif choice.take(place) and most >= MOST:
-            _take_beside(choice, worthy, place, BESIDE * best)
-    return in_order(statements, _without_loose_ends(statements, choice.chosen))
+            _take_beside(choice, worthy, place, best)
+    return in_order(excerpts, _without_loose_ends(excerpts, choice.chosen))
 
 
-def _worthy(statements: Sequence[Statement], scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The scores, less for statements that say little where they stand alone."""
+def _worthy(excerpts: Sequence[Excerpt], scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The scores, less for excerpts that say little where they stand alone."""
     lost = [
         POINTS * bool(POINTER.search(s.text)) + LEANS * bool(LEANING.match(s.text))
-        for s in statements
+        for s in excerpts
     ]
     return scores - np.array(lost, np.float32)
 
 
 def _whole_list(
-    statements: Sequence[Statement], scores: NDArray[np.float32], place: int, floor: float
+    excerpts: Sequence[Excerpt], scores: NDArray[np.float32], place: int, floor: float
 ) -> bool:
-    """Whether a statement is a step, or of a list that is about the question as a whole."""
-    statement = statements[place]
-    if statement.series < 0:
+    """Whether an excerpt is a step, or of a list that is about the question as a whole."""
+    excerpt = excerpts[place]
+    if excerpt.series < 0:
         return False
     members = [
         other
-        for other, s in enumerate(statements)
-        if s.rank == statement.rank and s.series == statement.series
+        for other, s in enumerate(excerpts)
+        if s.rank == excerpt.rank and s.series == excerpt.series
     ]
-    steps = any(statements[member].numbered for member in members)
+    steps = any(excerpts[member].numbered for member in members)
     return steps or 2 * sum(scores[member] >= floor for member in members) >= len(members)
 
 
-def _without_loose_ends(statements: Sequence[Statement], chosen: Sequence[int]) -> list[int]:
+def _without_loose_ends(excerpts: Sequence[Excerpt], chosen: Sequence[int]) -> list[int]:
     """Drop what leads to a list or to code that was not taken."""
     return [
         place
         for place in chosen
-        if not statements[place].text.endswith((":", "："))
-        or (place + 1 in chosen and statements[place + 1].rank == statements[place].rank)
+        if not excerpts[place].text.endswith(LEADING)
+        or (place + 1 in chosen and excerpts[place + 1].rank == excerpts[place].rank)
     ]
 
 
-def _take_beside(choice: Choice, scores: NDArray[np.float32], place: int, floor: float) -> None:
+def _take_beside(choice: Choice, scores: NDArray[np.float32], place: int, best: float) -> None:
     """Take what follows a chosen sentence in its passage, when it still belongs to the subject."""
     beside = place + 1
-    if beside < len(scores) and choice.statements[beside].rank == choice.statements[place].rank:
-        if scores[beside] < floor:
-            return
-        if choice.statements[beside].series >= 0:
-            choice.take_series(beside)
-        else:
-            choice.take(beside)
+    if beside >= len(scores) or choice.excerpts[beside].rank != choice.excerpts[place].rank:
+        return
+    following = choice.excerpts[beside]
+    goes_on = following.series < 0 and LEANING.match(following.text)
+    if scores[beside] < (GOES_ON if goes_on else BESIDE) * best:
+        return
+    if following.series < 0:
+        choice.take(beside)
+    elif not choice.lists:
+        choice.take_series(beside)
 
 
-def in_order(statements: Sequence[Statement], chosen: Sequence[int]) -> list[Statement]:
-    """The chosen statements as they stand in their passages, the best statement's passage first."""
-    ranks = list(dict.fromkeys(statements[place].rank for place in chosen))
+def in_order(excerpts: Sequence[Excerpt], chosen: Sequence[int]) -> list[Excerpt]:
+    """The chosen excerpts as they stand in their passages, the best excerpt's passage first."""
+    ranks = list(dict.fromkeys(excerpts[place].rank for place in chosen))
     return sorted(
-        (statements[place] for place in chosen), key=lambda s: (ranks.index(s.rank), s.place)
+        (excerpts[place] for place in chosen), key=lambda s: (ranks.index(s.rank), s.place)
     )

@@ -16,9 +16,7 @@ COVERED = 0.6
 
 def _missing(question: str, passages: Sequence[Passage]) -> list[str]:
     """The words of the question that no passage mentions, as the user wrote them."""
-    mentioned = {
-        term for p in passages for term in terms(f"{p.title} {p.section} {p.text}")
-    }
+    mentioned = {term for p in passages for term in terms(f"{p.title} {p.section} {p.text}")}
     words = dict.fromkeys(content_words(question))
     return [word for word in words if stem(word) not in mentioned]
 
@@ -40,7 +38,7 @@ def evaluate(view: View) -> Writes:
     missing = _missing(question, passages)
     covered = 1 - len(missing) / len(words) if words else 0.0
     nearest = _nearest(passages)
-    sufficient = bool(passages) and (nearest >= NEAR or covered >= COVERED and nearest >= FAR)
+    sufficient = bool(passages) and (nearest >= NEAR or (covered >= COVERED and nearest >= FAR))
     usable = bool(passages) and (nearest >= FAR or covered >= COVERED)
     confidence = min(1.0, max(0.0, 0.5 * covered + 0.5 * nearest / NEAR))
     writes: Writes = {

@@ -7,7 +7,7 @@ from agents.attributes import Citation, Reason, Source, SourceReference
 from agents.contract import View, Writes, agent
 from agents.documentation.choosing import choose
 from agents.documentation.citing import support
-from agents.documentation.statements import Statement, scored
+from agents.documentation.excerpts import Excerpt, scored
 from agents.languages import ENGLISH, base
 from agents.names import Role
 from agents.phrases import Phrase
@@ -16,58 +16,58 @@ from agents.terms import content_words, stem, terms
 RELATIVE_LINK = re.compile(r"\[([^\]]+)\]\((?!\w+:)[^)]*\)")
 
 
-def _as_said(statement: Statement, number: int) -> str:
-    """The statement as it stands in the answer, its marker behind it."""
+def _as_said(excerpt: Excerpt, number: int) -> str:
+    """The excerpt as it stands in the answer, its marker behind it."""
     # A link into the documents' own pages leads nowhere from an answer.
-    text = RELATIVE_LINK.sub(r"\1", statement.text)
-    marked = f"{text}\n[{statement.reference.marker}]" if statement.kind == "code" else (
-        f"{text} [{statement.reference.marker}]"
-    )
-    if statement.kind == "item":
-        return f"{number}. {marked}" if statement.numbered else f"- {marked}"
+    text = RELATIVE_LINK.sub(r"\1", excerpt.text)
+    gap = "\n" if excerpt.kind == "code" else " "
+    marked = f"{text}{gap}[{excerpt.reference.marker}]"
+    if excerpt.kind == "item":
+        return f"{number}. {marked}" if excerpt.numbered else f"- {marked}"
     return marked
 
 
-def _composed(statements: Sequence[Statement], as_list: bool) -> str:
+def _composed(excerpts: Sequence[Excerpt], as_list: bool) -> str:
     """The answer's body: sentences run on, lists, rows and code stand on lines of their own."""
     body = ""
     number = 0
-    before: Statement | None = None
-    for statement in statements:
-        number = number + 1 if statement.numbered else 0
-        piece = _as_said(statement, number)
-        if as_list and statement.kind == "prose":
+    before: Excerpt | None = None
+    for excerpt in excerpts:
+        number = number + 1 if excerpt.numbered else 0
+        piece = _as_said(excerpt, number)
+        if as_list and excerpt.kind == "prose":
             piece = f"- {piece}"
-        body += (_gap(before, statement, as_list) if before else "") + piece
-        before = statement
+        body += (_gap(before, excerpt, as_list) if before else "") + piece
+        before = excerpt
     return body
 
 
-def _gap(before: Statement, now: Statement, as_list: bool) -> str:
+def _gap(before: Excerpt, now: Excerpt, as_list: bool) -> str:
     prose = before.kind == now.kind == "prose"
     if prose and not as_list:
-        return " " if before.rank == now.rank else "\n\n"
+        # What leads to a list begins a paragraph.
+        return " " if before.rank == now.rank and now.series < 0 else "\n\n"
     together = before.kind == now.kind or (before.series == now.series >= 0)
     return "\n" if as_list or (together and before.rank == now.rank) else "\n\n"
 
 
-def _citations(statements: Sequence[Statement]) -> list[Citation]:
+def _citations(excerpts: Sequence[Excerpt]) -> list[Citation]:
     return [
         Citation(
-            quote=statement.text,
-            citation_status=support(statement.text, statement.reference.text),
-            **statement.reference.model_dump(exclude={"text"}),
+            quote=excerpt.text,
+            citation_status=support(excerpt.text, excerpt.reference.text),
+            **excerpt.reference.model_dump(exclude={"text"}),
         )
-        for statement in statements
+        for excerpt in excerpts
     ]
 
 
-def _sources(statements: Sequence[Statement]) -> list[Source]:
+def _sources(excerpts: Sequence[Excerpt]) -> list[Source]:
     """The cited passages, each document's section once."""
     fields = ("title", "section", "source", "version", "score")
     found: dict[tuple[str, str], Source] = {}
-    for statement in statements:
-        r = statement.reference
+    for excerpt in excerpts:
+        r = excerpt.reference
         found.setdefault((r.document_id, r.section), Source(**{f: getattr(r, f) for f in fields}))
     return list(found.values())
 
@@ -128,11 +128,11 @@ def answer(view: View) -> Writes:
     question = view.canonical_question or ""
     references = view.source_references or []
     notes = view.response_notes or []
-    statements, scores, vectors = scored(question, references)
+    excerpts, scores, vectors = scored(question, references)
     chosen = [
-        statement
-        for statement in choose(statements, scores, vectors, notes)
-        if statement.text not in (view.quality_analysis or "")
+        excerpt
+        for excerpt in choose(excerpts, scores, vectors, notes)
+        if excerpt.text not in (view.quality_analysis or "")
     ]
     if not chosen:
         return _asks(question, references, language)

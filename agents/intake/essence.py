@@ -11,17 +11,19 @@ from agents.intake.references import (
     last_question,
     leans_on,
     refers_back,
-    telling,
     topic_of,
     with_topic,
 )
 from agents.intake.replies import answers, leaves
-from agents.intake.vagueness import VAGUE, vagueness
+from agents.intake.vagueness import VAGUE, telling, vagueness
 from agents.names import Role
 
 RELATED = 4
+MORE = 4
 # A question that compares or collects needs more passages than one that asks for a single fact.
-COLLECTING = frozenset("compare comparison difference differences versus vs overview summarize all every".split())
+COLLECTING = frozenset(
+    {"all", "compare", "difference", "differences", "every", "overview", "versus"}
+)
 
 
 def _reformats(text: str, history: Sequence[Remark]) -> bool:
@@ -109,10 +111,11 @@ def distil(view: View) -> Writes:
     canonical = writes["canonical_question"]
     standing = [note for fact in view.facts or [] for note in wishes.notes(fact)]
     more = not COLLECTING.isdisjoint(canonical.casefold().split())
+    related = [] if writes["context_type"] == "new_topic" else (view.history or [])[-RELATED:]
     writes |= {
-        "related_history": [] if writes["context_type"] == "new_topic" else (view.history or [])[-RELATED:],
+        "related_history": related,
         "response_notes": list(dict.fromkeys([*wishes.notes(text), *standing])),
-        "retrieval_k": settings.SEARCH_RESULTS_LIMIT + (4 if more else 0),
+        "retrieval_k": settings.SEARCH_RESULTS_LIMIT + MORE * more,
     }
     if vagueness(canonical) > VAGUE:
         unresolved = refers_back(canonical)

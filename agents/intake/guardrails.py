@@ -8,6 +8,7 @@ from agents.attributes import Reason
 from agents.contract import View, Writes, agent
 from agents.intake.exemplars import votes, worth
 from agents.names import Role
+from agents.terms import SENTENCE_ENDS
 from knowledge.embedding import encode
 from knowledge.errors import EmbeddingUnavailable
 
@@ -21,7 +22,7 @@ THRESHOLDS = {"low": 0.55, "medium": 0.48, "high": 0.42}
 # A sentence in a longer text is judged by itself as well, but with more reserve.
 RESERVE = 0.14
 MOST_SENTENCES = 12
-SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+SENTENCE_END = re.compile(rf"(?<=[{SENTENCE_ENDS}])\s+|\n+")
 # So near to the description of the deployment's scope, a question is its business.
 IN_SCOPE = 0.35
 

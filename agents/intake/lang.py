@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 from agents.attributes import Remark
 from agents.contract import View, Writes, agent
-from agents.intake.spoken import ENOUGH_WORDS, likelihood, prose, script_of
+from agents.intake.script import prose, script_of
+from agents.intake.spoken import ENOUGH_TEXT, ENOUGH_WORDS, likelihood
 from agents.languages import ENGLISH, base
 from agents.names import Role
 from agents.terms import FUNCTION_WORDS, words
@@ -30,7 +31,7 @@ def _tells(text: str, language: str) -> bool:
 
     A single word does not, unless its script does: people say "merci" in any language.
     """
-    plain = prose(text)
+    plain = prose(text[:ENOUGH_TEXT])
     if script_of(plain) != "latin":
         return True
     spoken = words(plain)

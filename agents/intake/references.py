@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 
 from agents.attributes import Remark
-from agents.intake.vagueness import GENERAL
+from agents.intake.vagueness import telling
 from agents.intake.wishes import FORMING
 from agents.intake.wording import CONTINUING, EXPLETIVE, PREPOSITION, REFERENCE
-from agents.terms import WORD, content_words, terms
+from agents.terms import APOSTROPHE, SENTENCE_ENDS, WORD, terms
 
 TOPIC_WORDS = 8
 # A pronoun refers to something within its own message when this many telling words precede it.
@@ -26,26 +26,23 @@ MOST_CHARACTERS = 60
 MOST_ASKED = 3
 # Beginnings of questions about something already spoken of, other than "what is", "how do I".
 ASKING_DETAIL = re.compile(
-    r"(?:why|how (?:many|much|long|often|big|far)|which|when|where|who|is|are|was|were|does|did|has)\b"
+    r"(?:why|how (?:many|much|long|often|big|far)|which|when|where|who|is|are|was|were|does|did)\b"
     r"(?! there\b)",
     re.IGNORECASE,
 )
-DETERMINER = re.compile(r"(?:the|an?|my|our|your|this|that|these|those|all|any|some|\w+s$)\b", re.IGNORECASE)
-
-
-def telling(text: str) -> list[str]:
-    """The words of `text` that say what it is about."""
-    return [word for word in content_words(text) if word not in GENERAL]
+DETERMINER = re.compile(
+    r"(?:the|an?|my|our|your|this|that|these|those|all|any|some|\w+s$)\b", re.IGNORECASE
+)
 
 
 def topic_of(question: str) -> str:
     """What a question is about, in its own words: from its first telling word to its last."""
     known = set(telling(question))
-    found = WORD.findall(question.replace("’", "'"))
+    found = WORD.findall(question.replace(APOSTROPHE, "'"))
     places = [place for place, word in enumerate(found) if word.casefold() in known]
     if not places:
         # Chinese words are not told apart: the question itself is short enough.
-        return question.strip(" ?？!.。")[:MOST_CHARACTERS] if known else ""
+        return question.strip(f" {SENTENCE_ENDS}")[:MOST_CHARACTERS] if known else ""
     span = found[places[0] : places[-1] + 1]
     if len(span) > TOPIC_WORDS:
         span = [word for word in span if word.casefold() in known][:TOPIC_WORDS]
@@ -92,8 +89,8 @@ def completed(question: str, detail: str, *, noun: bool = True) -> str:
     "How do I set it up?" and "the WordPress plugin" become "How do I set up the WordPress
     plugin?". Where there is no such place, or `detail` is no noun, it follows in brackets.
     """
-    detail = detail.strip(" .!?。！？")
-    body = question.rstrip(" ?？")
+    detail = detail.strip(f" {SENTENCE_ENDS}")
+    body = question.rstrip(" ?\uff1f")
     end = "?" if question.rstrip() != body else ""
     if not detail or detail.casefold() in question.casefold():
         return question

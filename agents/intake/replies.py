@@ -1,11 +1,11 @@
 """Replies: what a message means while a question to the user is open, or when the user leaves."""
 
-from agents.attributes import OpenQuestion
+from agents.attributes import DECLINING, OpenQuestion
 from agents.intake.exemplars import votes, worth
-from agents.intake.references import completed, refers_back, telling
+from agents.intake.references import completed, refers_back
+from agents.intake.vagueness import telling
 from agents.intake.wording import (
     FAREWELL,
-    LAST,
     LEAD_IN,
     LEAVING,
     NONE_OF_THEM,
@@ -16,6 +16,7 @@ from agents.intake.wording import (
 from agents.terms import terms, words
 
 SHORT = 10
+LONGEST_FAREWELL = 120
 CHOICE_WORDS = 5
 # Votes for leaving in excess of those for a question, as the cosine of one exemplar.
 SURELY_LEAVING = 0.7
@@ -23,6 +24,8 @@ SURELY_LEAVING = 0.7
 
 def leaves(text: str, *, asked: bool) -> bool:
     """Whether the user says goodbye, or, having been asked something, gives up the question."""
+    if len(text) > LONGEST_FAREWELL:
+        return False
     if FAREWELL.match(text) or (asked and LEAVING.match(text)):
         return True
     if len(words(text)) > SHORT or QUESTION.match(text) or not text.isascii() or "?" in text:
@@ -36,22 +39,26 @@ def chosen_option(text: str, options: list[str]) -> str | None:
     plain = text.strip().casefold()
     if (number := NUMBER.match(plain)) and 1 <= int(number[1]) <= len(options):
         return options[int(number[1]) - 1]
-    spoken = words(plain)
-    if len(spoken) <= CHOICE_WORDS:
-        for place, names in enumerate(ORDINALS[: len(options)]):
-            if any(name in spoken or name in plain[:3] for name in names):
-                return options[place]
-        if options and any(name in spoken for name in LAST):
-            return options[-1]
+    if options and len(words(plain)) <= CHOICE_WORDS:
+        *places, last = ORDINALS
+        for option, ordinal in (*zip(options, places, strict=False), (options[-1], last)):
+            if ordinal.search(plain):
+                return option
     return next((option for option in options if option.casefold() == plain), None)
 
 
 def answers(text: str, open_question: OpenQuestion) -> str | None:
-    """The open question completed by the reply; None when the message asks something else."""
-    if option := chosen_option(text, open_question.options):
+    """The open question completed by the reply; None when the message asks something else.
+
+    What was declined is not asked again: of the reply only the option it picks counts.
+    """
+    option = chosen_option(text, open_question.options)
+    if open_question.reason in DECLINING:
+        return option
+    if option:
         return completed(open_question.question, option)
     detail = LEAD_IN.sub("", text.strip(), count=1) or text.strip()
-    asks = bool(QUESTION.match(detail)) or detail.endswith(("?", "？"))
+    asks = bool(QUESTION.match(detail)) or detail.endswith(("?", "\uff1f"))
     if NONE_OF_THEM.match(detail):
         return open_question.question
     if not asks:

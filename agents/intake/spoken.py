@@ -1,80 +1,35 @@
 """Spoken: which language a text is written in, as evidence from script, small words and letters."""
 
 import math
-import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from threading import Lock
 
-from langdetect.detector_factory import PROFILES_DIRECTORY, DetectorFactory
-from langdetect.lang_detect_exception import LangDetectException
+from langdetect.detector_factory import (  # type: ignore[import-untyped]
+    PROFILES_DIRECTORY,
+    DetectorFactory,
+)
+from langdetect.lang_detect_exception import (  # type: ignore[import-untyped]
+    LangDetectException,
+)
 
-from agents.languages import ENGLISH, LOCALES
+from agents.intake.script import NOT_LATIN, TELLING, WRITTEN_IN, prose, script_of
+from agents.languages import ENGLISH, LOCALES, base
 from agents.terms import FUNCTION_WORDS, vocabulary, words
 
 # langdetect draws n-grams at random; with a seed the same text gives the same answer.
 DetectorFactory.seed = 0
 LOADING = Lock()
 
-# What is no prose: code, addresses, paths, identifiers, abbreviations and versions.
-# ASCII only: other scripts write without spaces, and a digit must not take the sentence along.
-CODE = re.compile(
-    r"```.*?(?:```|$)|`[^`]*`|\w+://\S+|\S+@\S+|[<{][^>}]*[>}]"
-    r"|[!-~]*[/\\_][!-~]*|[!-~]*[a-zA-Z]\.[a-zA-Z][!-~]*|[!-~]*\d[!-~]*",
-    re.DOTALL,
-)
-INNER_CAPITAL = re.compile(r"\b\w*[a-z][A-Z]\w*\b|\b[A-Z]{2,}\b")
-
-SCRIPTS = {
-    "han": re.compile(r"[\u3400-\u9fff]"),
-    "kana": re.compile(r"[\u3040-\u30ff]"),
-    "hangul": re.compile(r"[\uac00-\ud7af]"),
-    "cyrillic": re.compile(r"[\u0400-\u04ff]"),
-    "greek": re.compile(r"[\u0370-\u03ff]"),
-    "arabic": re.compile(r"[\u0600-\u06ff]"),
-    "hebrew": re.compile(r"[\u0590-\u05ff]"),
-    "thai": re.compile(r"[\u0e00-\u0e7f]"),
-    "devanagari": re.compile(r"[\u0900-\u097f]"),
-    "latin": re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]"),
-}
-# The languages each script is read as, the likelier first.
-WRITTEN_IN = {
-    "han": ("zh",),
-    "kana": ("ja",),
-    "hangul": ("ko",),
-    "cyrillic": ("ru", "uk", "bg", "mk"),
-    "greek": ("el",),
-    "arabic": ("ar", "fa", "ur"),
-    "hebrew": ("he",),
-    "thai": ("th",),
-    "devanagari": ("hi", "mr", "ne"),
-}
-NOT_LATIN = frozenset(language for languages in WRITTEN_IN.values() for language in languages)
-# Letters that only this language of its script, or few others, uses.
-TELLING = {
-    "uk": re.compile(r"[іїєґ]"),
-    "fa": re.compile(r"[پچژگ]"),
-    "ur": re.compile(r"[ٹڈڑےں]"),
-    "mr": re.compile(r"ळ|आहे|काय"),
-    "ru": re.compile(r"[ыэё]"),
-    "es": re.compile(r"[¿¡ñ]"),
-    "de": re.compile(r"[ßäöü]"),
-    "fr": re.compile(r"[œùêàçè]|\b[cdjlmnqst]'"),
-    "pt": re.compile(r"[ãõ]"),
-    "tr": re.compile(r"[ğış]"),
-    "ro": re.compile(r"[șță]"),
-    "vi": re.compile(r"[ơưđạảấầẩậắằặẹẻếềểệịọỏốồổộớờởợụủứừửựỳỵỷ]"),
-    "pl": re.compile(r"[ąęłśźż]"),
-    "cs": re.compile(r"[řěů]"),
-    "sv": re.compile(r"å"),
-}
 EVERYDAY = vocabulary(Path(__file__).parent / "everyday_words.txt")
 # From here on letter statistics count in full; below, they are a gamble (measured on questions
 # cut to their first two to four words).
 ENOUGH_LETTERS = 30
 ENOUGH_WORDS = 4
+# Characters that settle the language of any message.
+ENOUGH_TEXT = 2000
 
 
 @cache
@@ -84,52 +39,27 @@ def _factory() -> DetectorFactory:
     return factory
 
 
-def prose(text: str) -> str:
-    """`text` without code, addresses, identifiers and abbreviations."""
-    plain = CODE.sub(" ", text)
-    # Somebody who writes everything in capitals is not writing abbreviations.
-    return plain if plain.isupper() else INNER_CAPITAL.sub(" ", plain)
-
-
-def script_of(text: str) -> str | None:
-    """The script most of the letters belong to; another script counts against Latin names.
-
-    Any kana makes a text Japanese; a third of other letters outweigh Latin product names.
-    """
-    counts = {name: len(letters.findall(text)) for name, letters in SCRIPTS.items()}
-    total = sum(counts.values())
-    if not total:
-        return None
-    if counts["kana"]:
-        return "kana"
-    # One Chinese character says as much as three letters.
-    counts["han"] *= 3
-    others = {name: count for name, count in counts.items() if name != "latin"}
-    strongest = max(others, key=lambda name: others[name])
-    return strongest if others[strongest] * 3 >= total else "latin"
-
-
 def _by_letters(text: str) -> dict[str, float]:
     """langdetect's probabilities, without regions."""
     with LOADING:
         detector = _factory().create()
     detector.append(text)
-    found: Counter[str] = Counter()
+    found: dict[str, float] = defaultdict(float)
     try:
         for guess in detector.get_probabilities():
-            found[guess.lang.split("-")[0]] += guess.prob
+            found[base(guess.lang)] += guess.prob
     except LangDetectException:  # No letters it knows.
         return {}
     return dict(found)
 
 
-def _hints(text: str) -> Counter[str]:
+def _hints(text: str) -> dict[str, float]:
     """How strongly the words and letters of `text` speak for each language with Latin letters.
 
     A word that several languages share counts for each of them by its share; an everyday
     word counts half, for many are used in other languages too.
     """
-    hints: Counter[str] = Counter()
+    hints: dict[str, float] = defaultdict(float)
     for word in set(words(text)):
         for vocabularies, weight in ((FUNCTION_WORDS, 1.0), (EVERYDAY, 0.5)):
             sharing = [language for language, own in vocabularies.items() if word in own]
@@ -157,7 +87,7 @@ def likelihood(text: str, leaning: Mapping[str, float] | None = None) -> dict[st
 
     `leaning` multiplies the odds of languages that the conversation makes likelier.
     """
-    plain = prose(text)
+    plain = prose(text[:ENOUGH_TEXT])
     script = script_of(plain)
     if script is None:
         return {}

@@ -88,9 +88,10 @@ def filled(sheet: Sheet, folders: Sequence[str]) -> Page:
     page = sheet.page
     title = (page.title or named_like(PurePosixPath(sheet.origin).stem))[:500]
     language = page.language or enrichment.language(page.content)
-    keywords = page.keywords or enrichment.keywords(
-        title, page.content, about=f"{page.description} {page.summary}", language=language
-    )
+    about = f"{page.description} {page.summary}"
+    found = enrichment.keywords(title, page.content, about=about, language=language)
+    # Tags are few and say where a page belongs; what it speaks of is in its words.
+    keywords = list(dict.fromkeys([*page.keywords, *found]))[: enrichment.KEYWORDS_LIMIT]
     return replace(
         page,
         title=title,

@@ -17,7 +17,8 @@ def require_vector(apps: Any, schema_editor: Any) -> None:
     database = connection.settings_dict["NAME"]
     if connection.pg_version < POSTGRESQL:
         raise DatabaseUnsuitable(
-            f"Docent needs PostgreSQL 15 or newer; {database!r} is on {connection.pg_version // 10000}."
+            f"Docent needs PostgreSQL 15 or newer; {database!r} is on "
+            f"{connection.pg_version // 10000}."
         )
     with connection.cursor() as cursor:
         version = installed_version(cursor)

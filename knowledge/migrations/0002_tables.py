@@ -14,133 +14,265 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('knowledge', '0001_vector_extension'),
+        ("knowledge", "0001_vector_extension"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Collection',
+            name="Collection",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=63, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9_-]{0,62}\\Z', "Use a-z, 0-9, '-' and '_'.")])),
-                ('title', models.CharField(blank=True, max_length=200)),
-                ('description', models.TextField(blank=True)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        max_length=63,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[a-z0-9][a-z0-9_-]{0,62}\\Z", "Use a-z, 0-9, '-' and '_'."
+                            )
+                        ],
+                    ),
+                ),
+                ("title", models.CharField(blank=True, max_length=200)),
+                ("description", models.TextField(blank=True)),
+                (
+                    "created",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
+                ),
             ],
             options={
-                'ordering': ('name',),
+                "ordering": ("name",),
             },
         ),
         migrations.CreateModel(
-            name='Document',
+            name="Document",
             fields=[
-                ('id', models.CharField(editable=False, max_length=32, primary_key=True, serialize=False)),
-                ('source', models.CharField(help_text='Path or URL shown to the reader.', max_length=1000)),
-                ('origin', models.CharField(help_text='File it was read from: name of the ingested root, then path.', max_length=1000)),
-                ('title', models.CharField(max_length=500)),
-                ('crumbs', models.JSONField(blank=True, default=list)),
-                ('description', models.TextField(blank=True)),
-                ('content', models.TextField(help_text='The whole text as normalised Markdown.')),
-                ('summary', models.TextField(blank=True)),
-                ('keypoints', models.JSONField(blank=True, default=list)),
-                ('keywords', models.JSONField(blank=True, default=list)),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('last_updated', models.DateField(blank=True, null=True)),
-                ('audience', models.CharField(blank=True, max_length=100)),
-                ('language', models.CharField(default='en', max_length=16)),
-                ('config', models.CharField(default='english', editable=False, max_length=63)),
-                ('sha1', models.CharField(help_text='Of the bytes it was read from.', max_length=40)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('updated', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='documents', to='knowledge.collection')),
+                (
+                    "id",
+                    models.CharField(
+                        editable=False, max_length=32, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "source",
+                    models.CharField(help_text="Path or URL shown to the reader.", max_length=1000),
+                ),
+                (
+                    "origin",
+                    models.CharField(
+                        help_text="File it was read from: name of the ingested root, then path.",
+                        max_length=1000,
+                    ),
+                ),
+                ("title", models.CharField(max_length=500)),
+                ("crumbs", models.JSONField(blank=True, default=list)),
+                ("description", models.TextField(blank=True)),
+                ("content", models.TextField(help_text="The whole text as normalised Markdown.")),
+                ("summary", models.TextField(blank=True)),
+                ("keypoints", models.JSONField(blank=True, default=list)),
+                ("keywords", models.JSONField(blank=True, default=list)),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("last_updated", models.DateField(blank=True, null=True)),
+                ("audience", models.CharField(blank=True, max_length=100)),
+                ("language", models.CharField(default="en", max_length=16)),
+                ("config", models.CharField(default="english", editable=False, max_length=63)),
+                (
+                    "sha1",
+                    models.CharField(help_text="Of the bytes it was read from.", max_length=40),
+                ),
+                (
+                    "created",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
+                ),
+                (
+                    "updated",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
+                ),
+                (
+                    "collection",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="documents",
+                        to="knowledge.collection",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('collection', 'source'),
+                "ordering": ("collection", "source"),
             },
         ),
         migrations.CreateModel(
-            name='Chunk',
+            name="Chunk",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('section', models.JSONField(blank=True, default=list)),
-                ('text', models.TextField()),
-                ('keywords', models.JSONField(blank=True, default=list)),
-                ('sha1', models.CharField(max_length=40)),
-                ('tokens', models.PositiveIntegerField(help_text='As the embedding model sees it, with headings.')),
-                ('search', django.contrib.postgres.search.SearchVectorField(editable=False)),
-                ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chunks', to='knowledge.document')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("section", models.JSONField(blank=True, default=list)),
+                ("text", models.TextField()),
+                ("keywords", models.JSONField(blank=True, default=list)),
+                ("sha1", models.CharField(max_length=40)),
+                (
+                    "tokens",
+                    models.PositiveIntegerField(
+                        help_text="As the embedding model sees it, with headings."
+                    ),
+                ),
+                ("search", django.contrib.postgres.search.SearchVectorField(editable=False)),
+                (
+                    "document",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="chunks",
+                        to="knowledge.document",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('document', 'number'),
+                "ordering": ("document", "number"),
             },
         ),
         migrations.CreateModel(
-            name='Ingest',
+            name="Ingest",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=1000)),
-                ('body', models.BinaryField()),
-                ('status', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed')], default='queued', max_length=16)),
-                ('report', models.JSONField(blank=True, default=dict)),
-                ('error', models.TextField(blank=True)),
-                ('attempts', models.PositiveIntegerField(default=0)),
-                ('lease_until', models.DateTimeField(blank=True, null=True)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('updated', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='ingests', to='knowledge.collection')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("name", models.CharField(max_length=1000)),
+                ("body", models.BinaryField()),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                        ],
+                        default="queued",
+                        max_length=16,
+                    ),
+                ),
+                ("report", models.JSONField(blank=True, default=dict)),
+                ("error", models.TextField(blank=True)),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("lease_until", models.DateTimeField(blank=True, null=True)),
+                (
+                    "created",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
+                ),
+                (
+                    "updated",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
+                ),
+                (
+                    "collection",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="ingests",
+                        to="knowledge.collection",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-created',),
+                "ordering": ("-created",),
             },
         ),
         migrations.CreateModel(
-            name='Vector',
+            name="Vector",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('model', models.CharField(max_length=100)),
-                ('embedding', pgvector.django.vector.VectorField()),
-                ('chunk', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='vectors', to='knowledge.chunk')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("model", models.CharField(max_length=100)),
+                ("embedding", pgvector.django.vector.VectorField()),
+                (
+                    "chunk",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="vectors",
+                        to="knowledge.chunk",
+                    ),
+                ),
             ],
         ),
         migrations.AddIndex(
-            model_name='document',
-            index=models.Index(fields=['collection', 'origin'], name='document_by_origin'),
+            model_name="document",
+            index=models.Index(fields=["collection", "origin"], name="document_by_origin"),
         ),
         migrations.AddConstraint(
-            model_name='document',
-            constraint=models.UniqueConstraint(fields=('collection', 'source'), name='document_once_per_source'),
+            model_name="document",
+            constraint=models.UniqueConstraint(
+                fields=("collection", "source"), name="document_once_per_source"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='document',
-            constraint=models.CheckConstraint(condition=models.Q(('version__gte', 1)), name='document_version_starts_at_one'),
+            model_name="document",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("version__gte", 1)), name="document_version_starts_at_one"
+            ),
         ),
         migrations.AddIndex(
-            model_name='chunk',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['search'], name='chunk_by_words'),
+            model_name="chunk",
+            index=django.contrib.postgres.indexes.GinIndex(
+                fields=["search"], name="chunk_by_words"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='chunk',
-            constraint=models.UniqueConstraint(fields=('document', 'number'), name='chunk_once_per_number'),
+            model_name="chunk",
+            constraint=models.UniqueConstraint(
+                fields=("document", "number"), name="chunk_once_per_number"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='chunk',
-            constraint=models.CheckConstraint(condition=models.Q(('number__gte', 1)), name='chunk_number_starts_at_one'),
+            model_name="chunk",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("number__gte", 1)), name="chunk_number_starts_at_one"
+            ),
         ),
         migrations.AddIndex(
-            model_name='ingest',
-            index=models.Index(condition=models.Q(('status__in', ('queued', 'running'))), fields=['created'], name='ingest_still_open'),
+            model_name="ingest",
+            index=models.Index(
+                condition=models.Q(("status__in", ("queued", "running"))),
+                fields=["created"],
+                name="ingest_still_open",
+            ),
         ),
         migrations.AddIndex(
-            model_name='vector',
-            index=pgvector.django.indexes.HnswIndex(django.contrib.postgres.indexes.OpClass(django.db.models.functions.comparison.Cast('embedding', pgvector.django.halfvec.HalfVectorField(dimensions=384)), name='halfvec_cosine_ops'), condition=models.Q(('model', 'all-MiniLM-L6-v2')), name='vector_by_cosine_minilm'),
+            model_name="vector",
+            index=pgvector.django.indexes.HnswIndex(
+                django.contrib.postgres.indexes.OpClass(
+                    django.db.models.functions.comparison.Cast(
+                        "embedding", pgvector.django.halfvec.HalfVectorField(dimensions=384)
+                    ),
+                    name="halfvec_cosine_ops",
+                ),
+                condition=models.Q(("model", "all-MiniLM-L6-v2")),
+                name="vector_by_cosine_minilm",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='vector',
-            constraint=models.UniqueConstraint(fields=('chunk', 'model'), name='vector_once_per_model'),
+            model_name="vector",
+            constraint=models.UniqueConstraint(
+                fields=("chunk", "model"), name="vector_once_per_model"
+            ),
         ),
     ]

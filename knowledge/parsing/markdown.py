@@ -7,7 +7,7 @@ import frontmatter
 import yaml
 
 from knowledge.parsing.decoding import decode
-from knowledge.parsing.normalising import normalise
+from knowledge.parsing.normalising import normalise, uniform
 from knowledge.parsing.page import Page, as_date, as_language, as_list, as_text
 
 FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -17,7 +17,7 @@ FIRST_HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 def parse(body: bytes, *, mdx: bool = False) -> Page:
     """Return the page of a Markdown file. Raises Unreadable."""
     text, warnings = decode(body)
-    about, text, problem = front_matter(text.replace("\r\n", "\n"))
+    about, text, problem = front_matter(uniform(text))
     content = normalise(text, mdx=mdx)
     heading = FIRST_HEADING.search(content)
     return Page(

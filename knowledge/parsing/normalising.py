@@ -12,6 +12,9 @@ COMMENTS = (("<!--", "-->"), ("{/*", "*/}"))
 ADMONITION = re.compile(r"^[ \t]*:{3,}[ \t]*(\w*)(?:\[(.*?)\])?[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]+\S+.*$\n?", re.MULTILINE)
 ANCHOR = re.compile(r"^(#{1,6}[ \t].*?)[ \t]*\{#[\w-]+\}[ \t]*$", re.MULTILINE)
+# All that Python takes for a line break: Markdown knows only one, and lines are counted by both.
+BREAK = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
+UNSEEN = dict.fromkeys(map(ord, "\0\u200b\ufeff"))
 ABSOLUTE = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 # What must not be taken for words of the sentence it precedes.
 SERIOUS = frozenset({"warning", "caution", "danger", "important"})
@@ -39,8 +42,8 @@ INLINE = re.compile(
     | (?P<link>\[(?P<label>(?:[^\[\]]|\[[^\[\]]{{0,200}}\]){{1,500}}+)\]
         (?P<target>{TARGET}|\[[^\]\n]*\]))
     | <(?P<address>(?:https?://|mailto:)[^<>\s]+)>
-    | (?:(?<!\w)<|<(?=/))(?P<closing>/?)
-        (?P<name>(?:{"|".join(ELEMENTS.split())})\b|[A-Z][A-Za-z0-9.]*(?![\w-]))
+    | <(?P<closing>/?)
+        (?P<name>(?:{"|".join(ELEMENTS.split())})\b|(?<!\w<)[A-Z][A-Za-z0-9.]*(?![\w-]))
         (?P<attributes>(?:{ATTRIBUTE})*)\s*(?P<empty>/?)\s*>
     """,
     re.VERBOSE | re.DOTALL,
@@ -59,7 +62,7 @@ def normalise(text: str, *, mdx: bool = False) -> str:
     Headings, lists and code blocks stay as they are. With `mdx`, or when a line imports a
     component, components count as tags and indented text is no code.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").replace("\u200b", "")
+    text = uniform(text)
     mdx = mdx or any(IMPORTS.match(line) for line in text.splitlines())
     text = without_comments(text, mdx=mdx)
     return collapsed(
@@ -68,6 +71,11 @@ def normalise(text: str, *, mdx: bool = False) -> str:
             for kind, part in segments(text, mdx=mdx)
         )
     )
+
+
+def uniform(text: str) -> str:
+    """Return the text with one kind of line break and without characters nobody sees."""
+    return BREAK.sub("\n", text).translate(UNSEEN)
 
 
 def tokens(text: str, *, mdx: bool) -> list[Token]:
@@ -193,9 +201,7 @@ def tag(found: re.Match[str], *, mdx: bool) -> str:
     if name[0].isupper():
         if not mdx:
             return found[0]
-        # <Required /> beside a field's name is a word of the sentence.
-        is_badge = found["empty"] and not found["attributes"] and re.fullmatch(r"[A-Z][a-z]+", name)
-        return f"({name.lower()})" if is_badge else ""
+        return f"({name.lower()})" if is_badge(found) else ""
     if name == "code":
         return "`"
     if name == "li" and not found["closing"]:
@@ -203,6 +209,13 @@ def tag(found: re.Match[str], *, mdx: bool) -> str:
     if re.fullmatch("h[1-6]", name):
         return "\n\n" if found["closing"] else f"\n\n{'#' * int(name[1])} "
     return "\n" if name in LINES else ""
+
+
+def is_badge(found: re.Match[str]) -> bool:
+    """Tell whether a component is a word of its line: <Required /> beside a field's name."""
+    before = found.string[found.string.rfind("\n", 0, found.start()) + 1 : found.start()]
+    bare = found["empty"] and not found["attributes"] and before.strip()
+    return bool(bare and re.fullmatch(r"[A-Z][a-z]+", found["name"]))
 
 
 def collapsed(text: str) -> str:

@@ -113,13 +113,13 @@ def test_a_server_that_dies_is_started_again(state: Path, name: str) -> None:
 
 
 def test_data_outlives_the_servers(state: Path) -> None:
-    embedded.join(durable=False)
+    embedded.join()
     query("CREATE TABLE kept AS SELECT 42")
     with redis.Redis.from_url(embedded.redis_url()) as client:
         client.set("kept", "42")
     embedded.leave(wait=True)
     assert not is_anything_left(state)
-    embedded.join(durable=False)
+    embedded.join()
     assert query("SELECT * FROM kept") == [(42,)]
     with redis.Redis.from_url(embedded.redis_url()) as client:
         assert client.get("kept") == b"42"

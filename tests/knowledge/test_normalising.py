@@ -25,7 +25,7 @@ from knowledge.parsing.normalising import normalise
         (":::warning\nHot.\n:::", "Warning:\nHot."),
         (":::tip Did you know?\nYes.\n:::", "Did you know?:\nYes."),
         ("a\n\n\n\n\nb  ", "a\n\nb"),
-        ("\ufeffa\r\nb\0", "\ufeffa\nb"),
+        ("\ufeffa\r\nb\0\u2028c", "a\nb\nc"),
         ("| A | B |\n|---|---|\n| 1 | [x](y.md) |\n|  | 2 |", "- A: 1; B: x\n- B: 2"),
         ("```\n<b> [a](b.md)\n| a |\n```", "```\n<b> [a](b.md)\n| a |\n```"),
     ],

@@ -1,4 +1,5 @@
 """Sentences: what of a passage can be quoted."""
+# ruff: noqa: RUF001 (other scripts are what is tested)
 
 import pytest
 from hypothesis import given

@@ -32,7 +32,7 @@ def _vectors(name: str) -> NDArray[np.float32]:
 def votes(texts: Sequence[str], kinds: Sequence[str]) -> list[dict[str, float]]:
     """For each text, the votes of the exemplars of each kind.
 
-    An exemplar gives exp(SHARPNESS × (cosine − 1)): 1 to its own words, next to nothing to
+    An exemplar gives exp(SHARPNESS * (cosine - 1)): 1 to its own words, next to nothing to
     what is far from it. So what no exemplar is near to gets next to no votes at all.
     """
     vectors = encode(texts)

@@ -3,9 +3,11 @@
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from celery.exceptions import SecurityWarning
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -81,6 +83,8 @@ def consume(names: Sequence[str], more_queues: Sequence[str] = ()) -> None:
         threading.Thread(target=sweeper.run, name=SWEEPER, daemon=True).start()
     queues = [INGEST_QUEUE if name == INGEST else Role(name).queue for name in names]
     queues += more_queues
+    # Celery warns root because of pickle; these workers accept JSON only.
+    warnings.simplefilter("ignore", SecurityWarning)
     threads = sum(
         1 if name == INGEST else settings.ROLE_CONCURRENCY[Role(name)] for name in names
     )

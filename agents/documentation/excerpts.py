@@ -1,4 +1,4 @@
-"""Statements: what the passages say, piece by piece, and how near each is to the question."""
+"""Excerpts: what the passages say, piece by piece, and how near each is to the question."""
 
 import re
 from collections.abc import Sequence
@@ -12,15 +12,17 @@ from agents.terms import terms
 from knowledge.embedding import encode
 from knowledge.sentences import blocks, split
 
-# Shares of a statement's score. Steps are terse: their passage says what they are about.
+# Shares of an excerpt's score. Steps are terse: their passage says what they are about.
 OWN, PASSAGE, TERMS = 0.45, 0.3, 0.25
 # Passages come best first; the last of eight starts a little lower.
 PER_RANK = 0.01
+# How a sentence ends that leads to a list; the second is the Chinese colon.
+LEADING = (":", "\uff1a")
 NUMBERED = r"^\s*\d{1,3}[.)]\s+"
 
 
 @dataclass(frozen=True)
-class Statement:
+class Excerpt:
     """One sentence, list item, table row or code block of a passage."""
 
     reference: SourceReference
@@ -32,27 +34,24 @@ class Statement:
     numbered: bool = False
 
 
-def statements_of(reference: SourceReference, rank: int) -> list[Statement]:
-    """The statements of one passage in order, lists joined to the sentence before them."""
+def excerpts_of(reference: SourceReference, rank: int) -> list[Excerpt]:
+    """The excerpts of one passage in order, lists joined to the sentence before them."""
     pieces: list[tuple[str, str]] = []
     for kind, block in blocks(reference.text):
         texts = split(block) if kind == "prose" else [block]
         pieces.extend((kind, text) for text in texts if text)
     series = -1
-    found: list[Statement] = []
+    found: list[Excerpt] = []
     for place, (kind, text) in enumerate(pieces):
         follows = place + 1 < len(pieces) and pieces[place + 1][0] == "item"
-        leads = kind == "prose" and follows and text.endswith((":", "："))
+        leads = kind == "prose" and follows and text.endswith(LEADING)
         if leads or (kind == "item" and (not found or found[-1].series != series or series < 0)):
             series = place
         joined = series if leads or kind == "item" else -1
         if joined < 0:
             series = -1
-        found.append(
-            Statement(
-                reference, rank, place, text, kind, joined, kind == "item" and _numbered(text, reference.text)
-            )
-        )
+        numbered = kind == "item" and _numbered(text, reference.text)
+        found.append(Excerpt(reference, rank, place, text, kind, joined, numbered))
     return found
 
 
@@ -62,29 +61,29 @@ def _numbered(item: str, passage: str) -> bool:
 
 def scored(
     question: str, references: Sequence[SourceReference]
-) -> tuple[list[Statement], NDArray[np.float32], NDArray[np.float32]]:
-    """All statements, how well each answers `question` (0 to about 1), and their vectors."""
-    statements = [s for rank, r in enumerate(references) for s in statements_of(r, rank)]
-    if not statements:
+) -> tuple[list[Excerpt], NDArray[np.float32], NDArray[np.float32]]:
+    """All excerpts, how well each answers `question` (0 to about 1), and their vectors."""
+    excerpts = [s for rank, r in enumerate(references) for s in excerpts_of(r, rank)]
+    if not excerpts:
         return [], np.zeros(0, np.float32), np.zeros((0, 1), np.float32)
     passages = [f"{r.title}. {r.section}. {r.text}" for r in references]
-    vectors = encode([question, *passages, *(s.text for s in statements)])
+    vectors = encode([question, *passages, *(s.text for s in excerpts)])
     asked, whole, own = vectors[0], vectors[1 : 1 + len(passages)], vectors[1 + len(passages) :]
     nearness = whole @ asked
-    scores = OWN * (own @ asked) + TERMS * _shared_terms(question, statements)
-    scores += np.array([PASSAGE * nearness[s.rank] - PER_RANK * s.rank for s in statements])
-    return statements, scores.astype(np.float32), own
+    scores = OWN * (own @ asked) + TERMS * _shared_terms(question, excerpts)
+    scores += np.array([PASSAGE * nearness[s.rank] - PER_RANK * s.rank for s in excerpts])
+    return excerpts, scores.astype(np.float32), own
 
 
-def _shared_terms(question: str, statements: Sequence[Statement]) -> NDArray[np.float32]:
-    """The share of the question's terms in each statement, its section's heading included.
+def _shared_terms(question: str, excerpts: Sequence[Excerpt]) -> NDArray[np.float32]:
+    """The share of the question's terms in each excerpt, its section's heading included.
 
-    A term counts the more, the fewer statements have it.
+    A term counts the more, the fewer excerpts have it.
     """
     wanted = terms(question)
     if not wanted:
-        return np.zeros(len(statements), np.float32)
-    have = [set(terms(f"{s.reference.section} {s.text}")) for s in statements]
+        return np.zeros(len(excerpts), np.float32)
+    have = [set(terms(f"{s.reference.section} {s.text}")) for s in excerpts]
     rarity = {
         term: np.log((1 + len(have)) / (1 + sum(term in each for each in have))) + 0.1
         for term in wanted

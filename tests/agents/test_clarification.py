@@ -1,0 +1,75 @@
+"""Clarification: what the user is told and offered instead of an answer."""
+
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from agents.attributes import Reason
+from agents.clarification import ask
+from tests.agents.passages import PASSAGES, passage
+
+
+def asked(reason: Reason, **payload: Any) -> dict[str, Any]:
+    given = {"needs_clarification": True, "clarification_reason": reason, "language": "en"}
+    return ask(given | payload)
+
+
+@pytest.mark.parametrize("reason", Reason)
+@pytest.mark.parametrize("language", ["en", "de", "ru", "zh"])
+def test_every_reason_is_explained_in_the_users_language(reason: Reason, language: str) -> None:
+    writes = asked(reason, language=language)
+    assert writes["response"]
+    assert writes["suggested_actions"]
+    english = asked(reason)["response"]
+    assert (writes["response"] == english) == (language == "en")
+
+
+def test_options_are_drawn_from_what_was_found() -> None:
+    writes = asked(Reason.MISSING_CONTEXT, search_results=PASSAGES)
+    assert writes["suggested_actions"] == ["Care", "Warranty", "The grinder"]
+    assert "- Warranty" in writes["response"]
+    assert writes["clarification_type"] == "choice"
+
+
+def test_no_title_is_offered_twice_and_four_are_enough() -> None:
+    found = [passage(number, f"Page {number % 6}", "", "text", 0.4) for number in range(1, 12)]
+    options = asked(Reason.VAGUE_REQUEST, search_results=found)["suggested_actions"]
+    assert len(options) == len(set(options)) == 4
+
+
+def test_one_document_offers_its_sections() -> None:
+    found = [
+        passage(1, "Guide", f"Setup > {name}", "text", 0.4) | {"document_id": "guide"}
+        for name in ("WordPress", "Shopify")
+    ]
+    options = asked(Reason.MISSING_CONTEXT, search_results=found)["suggested_actions"]
+    assert options == ["WordPress", "Shopify"]
+
+
+def test_a_title_too_long_to_choose_by_gives_way_to_the_heading() -> None:
+    found = [passage(1, "How to " + "very " * 20 + "long", "Roles", "text", 0.4), PASSAGES[1]]
+    options = asked(Reason.MISSING_CONTEXT, search_results=found)["suggested_actions"]
+    assert options == ["Roles", "Warranty"]
+
+
+def test_a_refusal_says_what_can_be_asked_instead(settings: Settings) -> None:
+    settings.DOMAIN_NAME = "coffee machines"
+    writes = asked(Reason.OFF_TOPIC, offers=["Care", "Warranty"])
+    assert "coffee machines" in writes["response"]
+    assert writes["suggested_actions"] == ["Care", "Warranty"]
+    assert writes["clarification_type"] == "scope"
+
+
+def test_what_the_asking_agent_knows_is_passed_on() -> None:
+    message = "The documents I found do not mention: gasket."
+    writes = asked(Reason.MISSING_DETAILS, clarification_message=message)
+    assert message in writes["response"]
+
+
+def test_after_the_last_round_it_closes_instead_of_asking(settings: Settings) -> None:
+    rounds = settings.MAX_CLARIFICATION_ROUNDS
+    before = asked(Reason.VAGUE_REQUEST, clarification_rounds=rounds - 1)["response"]
+    last = asked(Reason.VAGUE_REQUEST, clarification_rounds=rounds)["response"]
+    assert "stop asking" not in before
+    assert "stop asking" in last

@@ -1,0 +1,63 @@
+"""Search, the agent: hands on what knowledge found, cut to what may be read at once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from agents.documentation.search import find
+from knowledge import ingestion
+from knowledge.errors import UnknownCollection
+
+pytestmark = pytest.mark.django_db
+
+PAGES = {
+    "care.md": "---\ntitle: Care\n---\n\nThe machine is descaled quarterly with citric acid.",
+    "warranty.md": "---\ntitle: Warranty\n---\n\nThe warranty covers defects for two years.",
+    "grinder.md": "---\ntitle: Grinder\n---\n\nA finer setting of the grinder makes coffee strong.",
+}
+
+
+@pytest.fixture(autouse=True)
+def handbook(tmp_path: Path) -> None:
+    for name, text in PAGES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    ingestion.ingest(ingestion.find([tmp_path]), collection="handbook")
+
+
+def found(question: str, **payload: Any) -> dict[str, Any]:
+    return find({"canonical_question": question, "collections": ["handbook"]} | payload)
+
+
+def test_the_best_passage_comes_first_and_into_the_context() -> None:
+    writes = found("How often do I descale the machine?")
+    assert writes["search_results"][0]["title"] == "Care"
+    assert "citric acid" in writes["search_context"]
+    assert writes["search_error"] == ""
+
+
+def test_only_the_collections_of_the_conversation_are_searched() -> None:
+    with pytest.raises(UnknownCollection):
+        found("How often do I descale the machine?", collections=["other"])
+
+
+def test_a_refined_query_finds_what_the_question_did_not_name() -> None:
+
+    refined = found("zzz", refined_query="warranty defects years")["search_results"][0]["title"]
+    assert refined == "Warranty"
+
+
+def test_as_many_passages_as_were_asked_for() -> None:
+    assert len(found("coffee machine", retrieval_k=2)["search_results"]) == 2
+
+
+def test_the_context_keeps_to_its_length(settings: Settings) -> None:
+    settings.MAX_CONTEXT_LENGTH = 120
+    writes = found("coffee machine")
+    assert len(writes["search_results"]) == 3
+    assert len(writes["search_context"]) < 200
+
+
+def test_a_question_about_something_else_is_poor() -> None:
+    assert found("What is the best pizza in Naples?")["search_quality"] == "poor"

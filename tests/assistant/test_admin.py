@@ -1,0 +1,260 @@
+"""Admin shows every kind of row, and changes none that is history."""
+
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.db.models import Model
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from knox.models import AuthToken
+
+from agents.models import Envelope, Fault
+from agents.names import Status
+from conversations.models import Conversation
+from knowledge.models import Chunk, Collection, Document, Ingest
+from tests import factories
+
+KINDS: list[type[Model]] = [
+    AuthToken, Collection, Conversation, Document, Envelope, Fault, Group, Ingest, User,
+]  # fmt: skip
+RECORDS: list[type[Model]] = [Conversation, Document, Envelope, Fault, Ingest]
+KEPT: list[type[Model]] = [Envelope, Fault, Ingest]
+SCRIPT = "<script>alert(1)</script>"
+ATTRIBUTE = '" onmouseover="alert(1)'
+
+
+@pytest.fixture
+def staff(client: Client, db: None) -> Client:
+    """A browser whose user may do everything."""
+    client.force_login(User.objects.create_superuser("root"))
+    return client
+
+
+@pytest.fixture
+def rows(db: None) -> None:
+    """One row at least of each kind, with a script wherever somebody else wrote the text."""
+    body = factories.collection("handbook", content=f"# Holidays\n\n{SCRIPT}")
+    Ingest.objects.create(collection=body, name=SCRIPT, body=b"x", report={"new": [SCRIPT]})
+    widget = User.objects.create_user("widget")
+    AuthToken.objects.create(widget)  # type: ignore[no-untyped-call]
+    Group.objects.create(name="readers")
+    talk = factories.conversation("shop-1", owner=widget)
+    factories.turn(
+        talk,
+        SCRIPT,
+        response=f"{SCRIPT} [C1]",
+        route="documentation",
+        citations_used=[factories.CITATION | {"title": SCRIPT, "quote": ATTRIBUTE}],
+    )
+    factories.failed_turn(talk, ValueError(SCRIPT))
+    factories.turn(talk, status=Status.RUNNING)
+
+
+def address(kind: type[Model], page: str, *args: Any) -> str:
+    return reverse(f"admin:{kind._meta.app_label}_{kind._meta.model_name}_{page}", args=args)
+
+
+def some(kind: type[Model]) -> Model:
+    row = kind._default_manager.order_by("pk").first()
+    assert row is not None
+    return row
+
+
+def test_every_kind_that_is_registered_is_looked_at_here() -> None:
+    assert set(admin.site._registry) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_list_shows_its_rows(kind: type[Model], staff: Client, rows: None) -> None:
+    page = staff.get(address(kind, "changelist")).content.decode()
+
+    assert address(kind, "change", some(kind).pk) in page
+    assert SCRIPT not in page
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_row_has_a_page_without_scripts_of_others(
+    kind: type[Model], staff: Client, rows: None
+) -> None:
+    for row in kind._default_manager.all():
+        response = staff.get(address(kind, "change", row.pk))
+
+        assert response.status_code == HTTPStatus.OK
+        page = response.content.decode()
+        assert SCRIPT not in page
+        assert ATTRIBUTE not in page
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_searching_a_list_finds_nothing_without_breaking(
+    kind: type[Model], staff: Client, rows: None
+) -> None:
+    response = staff.get(address(kind, "changelist"), {"q": "no such words"})
+
+    assert response.status_code == HTTPStatus.OK
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_records_can_be_neither_added_nor_changed(
+    kind: type[Model], staff: Client, rows: None
+) -> None:
+    row = some(kind)
+    before = kind._default_manager.filter(pk=row.pk).values().get()
+
+    added = staff.post(address(kind, "add"), {})
+    changed = staff.post(address(kind, "change", row.pk), {"status": "completed", "title": "x"})
+
+    assert added.status_code == changed.status_code == HTTPStatus.FORBIDDEN
+    assert kind._default_manager.filter(pk=row.pk).values().get() == before
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_history_cannot_be_deleted(kind: type[Model], staff: Client, rows: None) -> None:
+    row = some(kind)
+
+    page = staff.post(address(kind, "delete", row.pk), {"post": "yes"})
+    action = {"action": "delete_selected", "_selected_action": [str(row.pk)], "post": "yes"}
+    staff.post(address(kind, "changelist"), action)
+
+    assert page.status_code == HTTPStatus.FORBIDDEN
+    assert kind._default_manager.filter(pk=row.pk).exists()
+
+
+def test_a_list_of_many_costs_no_more_queries_than_one_of_few(staff: Client, rows: None) -> None:
+    def queries() -> dict[str, int]:
+        counts = {}
+        for kind in RECORDS:
+            with CaptureQueriesContext(connection) as captured:
+                staff.get(address(kind, "changelist"))
+            counts[kind.__name__] = len(captured)
+        return counts
+
+    few = queries()
+    for number in range(5):
+        owner = User.objects.create_user(f"owner-{number}")
+        talk = factories.conversation(f"many-{number}", owner=owner)
+        factories.failed_turn(talk, ValueError("broken"))
+        body = factories.collection(f"many-{number}", documents=2)
+        Ingest.objects.create(collection=body, name="x.md", body=b"x")
+
+    assert queries() == few
+
+
+def test_a_turn_is_shown_with_its_steps_payload_and_faults(staff: Client, rows: None) -> None:
+    envelope = Envelope.objects.exclude(error_id="").get()
+
+    page = staff.get(address(Envelope, "change", envelope.pk)).content.decode()
+
+    assert envelope.error_id in page
+    assert "<code>response</code>" in page
+    assert '<th scope="row">manager</th>' in page
+    assert '<svg class="bar"' in page
+
+
+def test_a_turn_is_found_by_its_error_number_and_its_words(staff: Client, rows: None) -> None:
+    envelope = Envelope.objects.exclude(error_id="").get()
+    link = address(Envelope, "change", envelope.pk)
+
+    for words in (envelope.error_id, str(envelope.pk), str(envelope.conversation_id), "unused"):
+        page = staff.get(address(Envelope, "changelist"), {"q": words}).content.decode()
+        assert link in page
+
+
+def test_a_conversation_reads_as_a_chat_with_links_to_its_turns(staff: Client, rows: None) -> None:
+    talk = Conversation.objects.get(session="shop-1")
+
+    page = staff.get(address(Conversation, "change", talk.pk)).content.decode()
+
+    assert page.count('class="said user"') == 3
+    assert page.count('class="said assistant"') == 2
+    for message in talk.messages.filter(role="assistant"):
+        assert address(Envelope, "change", message.turn_id) in page
+    assert "verified" in page
+
+
+def test_deleting_a_conversation_forgets_its_turns(staff: Client, rows: None) -> None:
+    talk = Conversation.objects.get(session="shop-1")
+    kept = factories.turn(factories.conversation("other"))
+
+    asked = staff.get(address(Conversation, "delete", talk.pk)).content.decode()
+    staff.post(address(Conversation, "delete", talk.pk), {"post": "yes"})
+
+    assert "3 turns with their traces" in asked
+    assert Conversation.objects.get().session == "other"
+    assert Envelope.objects.get() == kept
+
+
+def test_deleting_chosen_conversations_forgets_their_turns(staff: Client, rows: None) -> None:
+    chosen = [str(talk.pk) for talk in Conversation.objects.all()]
+
+    staff.post(
+        address(Conversation, "changelist"),
+        {"action": "delete_selected", "_selected_action": chosen, "post": "yes"},
+    )
+
+    assert not Conversation.objects.exists()
+    assert not Envelope.objects.exists()
+
+
+def test_deleting_a_user_forgets_what_was_said_to_them(staff: Client, rows: None) -> None:
+    user = User.objects.get(username="widget")
+
+    staff.post(address(User, "delete", user.pk), {"post": "yes"})
+
+    assert not User.objects.filter(username="widget").exists()
+    assert not Envelope.objects.exists()
+
+
+def test_a_document_shows_its_chunks_and_can_be_deleted(staff: Client, rows: None) -> None:
+    document = Document.objects.get()
+
+    page = staff.get(address(Document, "change", document.pk)).content.decode()
+    asked = staff.get(address(Document, "delete", document.pk)).content.decode()
+    staff.post(address(Document, "delete", document.pk), {"post": "yes"})
+
+    assert "Leave > Carry over" in page
+    assert "Unused days of part 2 end in March." in page
+    assert "1 document with 2 chunks" in asked
+    assert not Document.objects.exists()
+    assert not Chunk.objects.exists()
+
+
+def test_a_collection_can_be_retitled_and_keeps_its_name(staff: Client, rows: None) -> None:
+    row = Collection.objects.get()
+
+    staff.post(address(Collection, "change", row.pk), {"name": "other", "title": "The handbook"})
+
+    row.refresh_from_db()
+    assert (row.name, row.title) == ("handbook", "The handbook")
+
+
+def test_a_collection_goes_with_its_documents_and_uploads(staff: Client, rows: None) -> None:
+    row = Collection.objects.get()
+
+    staff.post(address(Collection, "delete", row.pk), {"post": "yes"})
+
+    for kind in (Collection, Document, Chunk, Ingest):
+        assert not kind._default_manager.exists()
+
+
+def test_a_key_can_be_revoked_and_not_made(staff: Client, rows: None) -> None:
+    token = AuthToken.objects.get()
+
+    added = staff.get(address(AuthToken, "add"))
+    staff.post(address(AuthToken, "delete", token.pk), {"post": "yes"})
+
+    assert added.status_code == HTTPStatus.FORBIDDEN
+    assert not AuthToken.objects.exists()
+
+
+def test_staff_without_rights_see_nothing(client: Client, rows: None) -> None:
+    client.force_login(User.objects.create_user("clerk", is_staff=True))
+
+    for kind in KINDS:
+        response = client.get(address(kind, "change", some(kind).pk))
+        assert response.status_code == HTTPStatus.FORBIDDEN

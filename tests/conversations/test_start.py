@@ -1,0 +1,408 @@
+"""The start page takes a question and shows what came of it, to the browser that asked."""
+
+import re
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from http import HTTPStatus
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+
+from agents import manager, presence, steps
+from agents.attributes import Source
+from agents.documentation.response import source_list
+from agents.models import Envelope, Step
+from agents.names import Role, Status
+from conversations.browser import KEY
+from conversations.models import Conversation
+from conversations.rendering import answer
+from tests import factories
+
+SESSION = "web-of-this-browser"
+
+
+@pytest.fixture(autouse=True)
+def open_page(settings: LazySettings) -> None:
+    """Let anybody ask."""
+    settings.START_PAGE = "open"
+
+
+@pytest.fixture(autouse=True)
+def own_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Know only of the workers of this test: Redis may be shared."""
+    monkeypatch.setattr(presence, "KEY", f"docent:worker:{uuid.uuid4()}:")
+
+
+@pytest.fixture
+def listening() -> None:
+    """Say that each queue has a worker."""
+    presence.announce([role.queue for role in Role])
+
+
+@pytest.fixture
+def working(transactional_db: None, listening: None) -> Iterator[None]:
+    """A worker of all queues, as a thread: it takes steps from the database alone."""
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            for step in Step.objects.filter(status=Step.Status.READY):
+                run = manager.route if step.role == Role.MANAGER else steps.run_agent
+                steps.perform(step.envelope_id, step.number, run)
+            time.sleep(0.01)
+        connection.close()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    yield
+    done.set()
+    worker.join()
+
+
+@pytest.fixture
+def talk(client: Client, db: None) -> Conversation:
+    """A conversation of the browser `client`."""
+    return _conversation_of(client)
+
+
+def _conversation_of(client: Client) -> Conversation:
+    session = client.session
+    session[KEY] = [SESSION]
+    session.save()
+    return factories.conversation(SESSION)
+
+
+def test_the_page_names_the_collections_and_their_sizes(client: Client, db: None) -> None:
+    factories.collection("handbook", documents=2)
+    factories.collection("recipes", documents=1)
+
+    page = client.get("/").content.decode()
+
+    assert re.search(r"handbook</span>\s*<span class=\"size\">2 documents<", page)
+    assert re.search(r"recipes</span>\s*<span class=\"size\">1 document<", page)
+
+
+def test_the_page_says_when_there_is_nothing_to_answer_from(client: Client, db: None) -> None:
+    assert "manage.py ingest" in client.get("/").content.decode()
+
+
+def test_the_page_runs_no_script_and_no_style_but_its_files(
+    client: Client, talk: Conversation
+) -> None:
+    envelope = factories.turn(talk, citations_used=[factories.CITATION])
+
+    for address in ("/", f"/?turn={envelope.pk}", "/?turn=x"):
+        response = client.get(address)
+        assert response["Content-Security-Policy"].startswith("default-src 'self'; object-src")
+        page = response.content.decode()
+        assert not re.search(r"<script(?![^>]* src=)|<style| style=| on\w+=", page)
+        assert "//" not in re.sub(r'"https://example\.org/holidays"|>https://[^<]*<', "", page)
+
+
+def test_a_question_is_answered_on_the_page_it_leads_to(client: Client, working: None) -> None:
+    response = client.post("/", {"text": "/help"}, follow=True)
+
+    envelope = Envelope.objects.get()
+    assert response.redirect_chain == [(f"/?turn={envelope.pk}", HTTPStatus.FOUND)]
+    page = response.content.decode()
+    assert "/help</h1>" in page
+    assert answer(envelope.payload["response"]) in page
+    assert "no language model is configured" in page
+    assert "agents.command" in page
+
+
+def test_the_next_message_goes_on_in_the_same_conversation(client: Client, working: None) -> None:
+    client.post("/", {"text": "/help"})
+    first = Envelope.objects.get()
+
+    client.post("/", {"text": "/start", "turn": first.pk})
+
+    assert Conversation.objects.get().messages.count() == 4
+
+
+def test_conversations_of_browsers_have_names_nobody_can_guess(
+    client: Client, working: None
+) -> None:
+    for _ in range(2):
+        client.post("/", {"text": "/help"})
+
+    names = Conversation.objects.values_list("session", flat=True)
+    assert len(set(names)) == 2
+    assert all(re.fullmatch(r"web-[\w-]{32}", name) for name in names)
+
+
+def test_a_browser_sees_the_turn_it_asked(client: Client, talk: Conversation) -> None:
+    envelope = factories.turn(talk, "Do unused days end?", response="They do.")
+
+    response = client.get(f"/?turn={envelope.pk}")
+
+    assert response.status_code == HTTPStatus.OK
+    assert "They do." in response.content.decode()
+
+
+def test_another_browser_does_not_see_it(client: Client, talk: Conversation) -> None:
+    envelope = factories.turn(talk, response="They do.")
+
+    response = Client().get(f"/?turn={envelope.pk}")
+
+    assert response.status_code == HTTPStatus.NOT_FOUND
+    assert "They do." not in response.content.decode()
+
+
+def test_another_browser_cannot_go_on_with_it(client: Client, talk: Conversation) -> None:
+    envelope = factories.turn(talk)
+
+    response = Client().post("/", {"text": "And then?", "turn": envelope.pk})
+
+    assert response.status_code == HTTPStatus.NOT_FOUND
+    assert "And then?" in response.content.decode()
+    assert talk.messages.count() == 2
+
+
+def test_the_turns_of_the_command_line_stay_there(client: Client, db: None) -> None:
+    envelope = factories.turn(factories.conversation("default"))
+
+    assert client.get(f"/?turn={envelope.pk}").status_code == HTTPStatus.NOT_FOUND
+
+
+@pytest.mark.parametrize("turn", ["", "x", "%00", str(uuid.uuid4())])
+def test_a_turn_that_never_was_is_not_found(client: Client, db: None, turn: str) -> None:
+    response = client.get(f"/?turn={turn}")
+
+    assert response.status_code == HTTPStatus.NOT_FOUND
+    assert "no such question" in response.content.decode()
+
+
+def test_a_script_in_an_answer_stays_words(client: Client, talk: Conversation) -> None:
+    envelope = factories.turn(
+        talk,
+        "<script>ask()</script>",
+        response="<script>alert(1)</script>",
+        suggested_actions=['"><script>go()</script>'],
+        citations_used=[factories.CITATION | {"title": "<script>x()</script>"}],
+    )
+
+    page = client.get(f"/?turn={envelope.pk}").content.decode()
+
+    assert page.count("<script") == 1
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_a_source_that_is_no_web_address_is_no_link(client: Client, talk: Conversation) -> None:
+    envelope = factories.turn(
+        talk, citations_used=[factories.CITATION | {"source": "javascript:alert(1)"}]
+    )
+
+    assert 'href="javascript' not in client.get(f"/?turn={envelope.pk}").content.decode()
+
+
+def test_citations_stand_under_the_answer_once_per_marker(
+    client: Client, talk: Conversation
+) -> None:
+    second = {"quote": "Ask in time.", "citation_status": "weak"}
+    envelope = factories.turn(
+        talk,
+        response="They end. [C1] Ask. [C1]",
+        citations_used=[factories.CITATION, factories.CITATION | second],
+    )
+
+    page = client.get(f"/?turn={envelope.pk}").content.decode()
+
+    assert page.count('id="C1"') == 1
+    assert page.count('href="#C1"') == 2
+    assert "Leave &gt; Carry over" in page
+    assert "(version 3)" in page
+    assert re.search(r"Unused days end in March\. <span class=\"status verified\">verified", page)
+    assert re.search(r"Ask in time\. <span class=\"status weak\">weak", page)
+    assert "these are sentences quoted from the documents" in page
+
+
+def test_sources_are_listed_once(client: Client, talk: Conversation) -> None:
+    source = {name: factories.CITATION[name] for name in Source.model_fields}
+    listed = source_list([Source.model_validate(source)], "en")
+    envelope = factories.turn(
+        talk,
+        response=f"They end. [C1]\n\n{listed}",
+        citations_used=[factories.CITATION],
+        sources_used=[source],
+    )
+
+    page = client.get(f"/?turn={envelope.pk}").content.decode()
+
+    assert "They end." in page
+    assert "Sources:" not in page
+    assert page.count("Leave &gt; Carry over") == 1
+
+
+def test_a_quote_is_shown_as_its_document_shows_it(client: Client, talk: Conversation) -> None:
+    quoted = "Press `Send` in [the form](https://example.org/form)<script>."
+    envelope = factories.turn(talk, citations_used=[factories.CITATION | {"quote": quoted}])
+
+    page = client.get(f"/?turn={envelope.pk}").content.decode()
+
+    assert "Press <code>Send</code> in <a href=" in page
+    assert "&lt;script&gt;." in page
+
+
+def test_suggestions_are_buttons_that_reply_in_the_conversation(
+    client: Client, talk: Conversation
+) -> None:
+    envelope = factories.turn(
+        talk,
+        status=Status.AWAITING_USER,
+        suggested_actions=["The holidays"],
+        clarification_reason="vague_request",
+    )
+
+    page = client.get(f"/?turn={envelope.pk}").content.decode()
+
+    assert re.search(r'<button[^>]* name="text" value="The holidays"', page)
+    assert page.count(f'name="turn" value="{envelope.pk}"') == 2
+    assert "Your reply" in page
+
+
+def test_suggestions_of_an_earlier_turn_are_gone(client: Client, talk: Conversation) -> None:
+    earlier = factories.turn(talk, suggested_actions=["The holidays"])
+    later = factories.turn(talk, "And then?")
+
+    page = client.get(f"/?turn={earlier.pk}").content.decode()
+
+    assert 'value="The holidays"' not in page
+    assert f'href="?turn={later.pk}"' in page
+
+
+def test_a_running_turn_is_looked_at_again(client: Client, talk: Conversation) -> None:
+    envelope = factories.turn(talk, status=Status.RUNNING)
+
+    page = client.get(f"/?turn={envelope.pk}").content.decode()
+
+    assert 'http-equiv="refresh"' in page
+    assert "Still at work" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "The message is empty"),
+        (" \n\t ", "The message is empty"),
+        ("too long " * 1000, "at most 8,000 are allowed"),
+        ("a\0b", "null character"),
+    ],
+)
+def test_an_unusable_question_is_refused_in_words_and_kept(
+    client: Client, db: None, text: str, said: str
+) -> None:
+    response = client.post("/", {"text": text})
+
+    assert response.status_code == HTTPStatus.BAD_REQUEST
+    page = response.content.decode()
+    assert said in page
+    assert text in page
+    assert not Conversation.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["nowhere", "a\0b", "<b>"])
+def test_an_unknown_collection_is_refused_by_name(client: Client, db: None, name: str) -> None:
+    factories.collection("handbook")
+
+    response = client.post("/", {"text": "Do unused days end?", "collection": name})
+
+    assert response.status_code == HTTPStatus.BAD_REQUEST
+    assert "Collections that exist: handbook" in response.content.decode()
+
+
+def test_without_workers_a_question_is_refused_and_kept(client: Client, db: None) -> None:
+    response = client.post("/", {"text": "Do unused days end?"})
+
+    assert response.status_code == HTTPStatus.SERVICE_UNAVAILABLE
+    page = response.content.decode()
+    assert "No worker listens for: manager" in page
+    assert "Do unused days end?</textarea>" in page
+    assert not Conversation.objects.exists()
+
+
+def test_a_second_question_waits_for_the_first(
+    client: Client, listening: None, talk: Conversation
+) -> None:
+    envelope = factories.turn(talk, status=Status.RUNNING)
+    talk.status = Conversation.Status.RUNNING
+    talk.save()
+
+    response = client.post("/", {"text": "And then?", "turn": envelope.pk})
+
+    assert response.status_code == HTTPStatus.CONFLICT
+    page = response.content.decode()
+    assert "still being answered" in page
+    assert "And then?</textarea>" in page
+    assert 'http-equiv="refresh"' not in page
+
+
+def test_a_failed_turn_shows_its_number_and_no_traceback(
+    client: Client, talk: Conversation
+) -> None:
+    envelope = factories.failed_turn(talk, ValueError("secret path"))
+
+    response = client.get(f"/?turn={envelope.pk}")
+
+    assert response.status_code == HTTPStatus.INTERNAL_SERVER_ERROR
+    page = response.content.decode()
+    assert envelope.error_id in page
+    assert "secret path" not in page
+    assert "Do unused days end?</textarea>" in page
+
+
+def test_an_expired_turn_is_a_timeout(client: Client, talk: Conversation) -> None:
+    envelope = factories.turn(talk, status=Status.EXPIRED)
+
+    assert client.get(f"/?turn={envelope.pk}").status_code == HTTPStatus.GATEWAY_TIMEOUT
+
+
+def test_a_foreign_site_cannot_ask(db: None) -> None:
+    response = Client(enforce_csrf_checks=True).post("/", {"text": "Do unused days end?"})
+
+    assert response.status_code == HTTPStatus.FORBIDDEN
+
+
+def test_for_staff_only_nobody_else_gets_in(
+    client: Client, talk: Conversation, settings: LazySettings
+) -> None:
+    settings.START_PAGE = "staff"
+    envelope = factories.turn(talk, response="They do.")
+    factories.collection("handbook")
+
+    welcome = client.get("/")
+    shown = client.get(f"/?turn={envelope.pk}")
+    asked = client.post("/", {"text": "/help"})
+
+    assert welcome.status_code == HTTPStatus.OK
+    assert "/admin/login/?next=/" in welcome.content.decode()
+    assert "handbook" not in welcome.content.decode()
+    assert shown.status_code == asked.status_code == HTTPStatus.FORBIDDEN
+    assert "They do." not in shown.content.decode()
+
+
+def test_for_staff_only_being_logged_in_is_not_enough(
+    client: Client, db: None, settings: LazySettings
+) -> None:
+    settings.START_PAGE = "staff"
+    client.force_login(User.objects.create_user("visitor"))
+
+    assert "<textarea" not in client.get("/").content.decode()
+
+
+def test_for_staff_only_staff_ask_in_their_own_name(
+    client: Client, working: None, settings: LazySettings
+) -> None:
+    settings.START_PAGE = "staff"
+    ada = User.objects.create_user("ada", is_staff=True)
+    client.force_login(ada)
+
+    response = client.post("/", {"text": "/help"}, follow=True)
+
+    assert response.status_code == HTTPStatus.OK
+    assert Conversation.objects.get().owner == ada

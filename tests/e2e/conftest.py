@@ -1,0 +1,135 @@
+"""A running Docent for the end-to-end tests: `up`, its real workers, and a collection."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+PAGES = Path(__file__).parent / "pages"
+START_SECONDS = 120.0
+
+
+@dataclass
+class Answer:
+    """What an HTTP call returned."""
+
+    status: int
+    body: Any
+
+
+@dataclass
+class Docent:
+    """One running Docent, reached as its users reach it."""
+
+    port: int
+    environment: dict[str, str]
+    key: str = ""
+    log: Path = field(default_factory=Path)
+
+    def manage(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command to its end."""
+        return subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=CHECKOUT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+
+    def call(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Answer:
+        """Make one API call; `key` replaces the usual one, empty for none."""
+        used = self.key if key is None else key
+        headers = {"Content-Type": "application/json"}
+        if used:
+            headers["Authorization"] = f"Bearer {used}"
+        return self.send(method, path, json.dumps(body) if body is not None else None, headers)
+
+    def send(
+        self, method: str, path: str, body: str | bytes | None, headers: dict[str, str]
+    ) -> Answer:
+        """Send a request as it is."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=150)
+        try:
+            connection.request(method, path, body=body, headers=headers)
+            response = connection.getresponse()
+            text = response.read().decode()
+        finally:
+            connection.close()
+        return Answer(response.status, json.loads(text) if text.startswith(("{", "[")) else text)
+
+    def ask(self, message: str, **more: Any) -> dict[str, Any]:
+        """Ask in the test collection and return the reply object."""
+        said = {"message": message, "collections": ["teapot"], **more}
+        answer = self.call("POST", "/api/chat/", said)
+        assert answer.status == 200, answer.body
+        reply: dict[str, Any] = answer.body
+        return reply
+
+
+def free_port() -> int:
+    """Return a port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def environment(redis_database: int) -> dict[str, str]:
+    """Return an environment on the test servers, with queues that no other test rings."""
+    return os.environ | {"REDIS_URL": f"{os.environ['REDIS_URL']}?db={redis_database}"}
+
+
+@contextmanager
+def running(docent: Docent) -> Iterator[Docent]:
+    """Run `up` for the time of the block."""
+    with docent.log.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "up", "--port", str(docent.port)],
+            cwd=CHECKOUT,
+            env=docent.environment,
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            await_readiness(docent, process)
+            yield docent
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def await_readiness(docent: Docent, process: "subprocess.Popen[bytes]") -> None:
+    """Return when /readyz says 200."""
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            if docent.call("GET", "/readyz").status == 200:
+                return
+        except OSError:
+            # It does not listen yet.
+            pass
+        time.sleep(0.2)
+    pytest.fail(f"up did not become ready:\n{docent.log.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def docent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docent]:
+    """Docent with the collection `teapot` and a staff key."""
+    log = tmp_path_factory.mktemp("docent") / "up.log"
+    with running(Docent(free_port(), environment(1), log=log)) as started:
+        ingested = started.manage("ingest", str(PAGES), "--collection", "teapot")
+        assert ingested.returncode == 0, ingested.stderr
+        started.key = started.manage("apikey", "create", "tester", "--staff").stdout.strip()
+        yield started

@@ -1,0 +1,98 @@
+"""Factories: rows as the program writes them, for tests that look at them."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.timezone import now
+
+from agents import envelopes, faults
+from agents.models import Envelope, Step
+from agents.names import Role, Status
+from conversations.memory import recall
+from conversations.models import Conversation, Message
+from knowledge.models import Chunk, Collection, Document, document_id
+
+CITATION: dict[str, Any] = {
+    "marker": "C1",
+    "document_id": "d" * 32,
+    "version": 3,
+    "title": "Holidays",
+    "section": "Leave > Carry over",
+    "crumbs": ["Handbook"],
+    "source": "https://example.org/holidays",
+    "chunk_id": 1,
+    "quote": "Unused days end in March.",
+    "citation_status": "verified",
+    "score": 0.9,
+}
+
+
+def collection(
+    name: str = "handbook", *, documents: int = 1, content: str = "# Holidays"
+) -> Collection:
+    """A collection of documents with two chunks each."""
+    made = Collection.objects.create(name=name)
+    for number in range(documents):
+        document = Document.objects.create(
+            id=document_id(name, f"{number}.md"),
+            collection=made,
+            source=f"{number}.md",
+            origin=f"{name}/{number}.md",
+            title=f"Holidays {number}",
+            content=content,
+            sha1="0" * 40,
+        )
+        for place in (1, 2):
+            Chunk.objects.create(
+                document=document,
+                number=place,
+                section=["Leave", "Carry over"],
+                text=f"Unused days of part {place} end in March.",
+                keywords=["holidays"],
+                sha1="0" * 40,
+                tokens=9,
+            )
+    return made
+
+
+def conversation(session: str = "desk-1", *, owner: User | None = None) -> Conversation:
+    """A conversation in which nothing was said yet."""
+    return Conversation.objects.create(session=session, owner=owner)
+
+
+def turn(
+    talk: Conversation,
+    text: str = "Do unused days end?",
+    *,
+    status: Status = Status.COMPLETED,
+    **payload: Any,
+) -> Envelope:
+    """A turn with one step done, and unless it is running the reply in the conversation."""
+    with transaction.atomic():
+        message = Message(conversation=talk, role=Message.Author.USER, text=text)
+        envelope = envelopes.start(
+            recall(talk, text), conversation_id=talk.pk, message_id=message.pk
+        )
+        message.turn = envelope
+        message.save()
+        envelope.payload |= {"response": "Yes.", **payload}
+        envelope.steps.update(
+            status=Step.Status.DONE, attempt=1, started=now(), ended=now(), output={"to": ["lang"]}
+        )
+        if status != Status.RUNNING:
+            envelopes.end(envelope, status)
+        envelope.save()
+    talk.refresh_from_db()
+    return envelope
+
+
+def failed_turn(talk: Conversation, error: Exception) -> Envelope:
+    """A turn that an error of the response agent ended."""
+    envelope = turn(talk, status=Status.RUNNING)
+    with transaction.atomic():
+        code = faults.record(error, role=Role.RESPONSE, envelope=envelope, step=1)
+        envelope.payload["response"] = f"Something went wrong: {code}"
+        envelopes.end(envelope, Status.FAILED, error_id=code)
+    talk.refresh_from_db()
+    return envelope

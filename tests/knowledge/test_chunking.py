@@ -1,0 +1,116 @@
+"""Chunking: along the structure, within the window, nothing lost."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knowledge.chunking import Part, chunk, embedded, heading_path, merged
+from knowledge.embedding import WINDOW, count_tokens
+
+SENTENCE = "The keeper of the lighthouse lights the lamp before the ships come in. "
+
+
+def seen(title: str, part: Part) -> int:
+    return count_tokens(embedded(title, part.section, part.text))
+
+
+def test_each_section_is_a_chunk_that_knows_its_last_three_headings():
+    content = (
+        "# Guide\n\nIntro lamp.\n\n## A\n\nlamp a\n\n### B\n\nlamp b\n\n#### C\n\n##### D\n\nlamp d"
+    )
+    parts = chunk("Guide", content, ["lamp"])
+    assert [(part.section, part.text) for part in parts] == [
+        ((), "Intro lamp."),
+        (("A",), "lamp a"),
+        (("A", "B"), "lamp b"),
+        (("B", "C", "D"), "lamp d"),
+    ]
+
+
+def test_long_section_is_cut_between_sentences_and_repeats_where_it_was_cut():
+    parts = chunk("Guide", "## A\n\n" + SENTENCE * 60, ["lamp"])
+    assert len(parts) > 3
+    assert all(seen("Guide", part) <= WINDOW for part in parts)
+    assert all(part.text.startswith("The keeper") for part in parts)
+    assert all(part.text.endswith("come in.") for part in parts)
+
+
+def test_code_block_that_fits_is_never_cut():
+    code = "```py\n" + "\n".join(f"lamp_{number} = {number}" for number in range(12)) + "\n```"
+    parts = chunk("Guide", f"## A\n\n{SENTENCE * 14}\n\n{code}\n\n{SENTENCE * 10}", ["lamp"])
+    assert any(code in part.text for part in parts)
+
+
+def test_long_code_block_is_cut_between_lines_and_keeps_its_fences():
+    lines = [f"lamp_{number} = light({number})" for number in range(100)]
+    parts = chunk("Guide", "```py\n" + "\n".join(lines) + "\n```\n\nAfter.", ["lamp"])
+    pieces = [part.text for part in parts if "```" in part.text]
+    assert len(pieces) > 2
+    assert all(text.startswith("```py\n") and text.count("```") == 2 for text in pieces)
+    kept = [line for text in pieces for line in text.splitlines() if line.startswith("lamp_")]
+    assert kept == lines
+
+
+def test_table_rows_and_list_items_stay_whole():
+    items = [f"- Room: {n}; Price: {n * 10} €; View: over the harbour lamp" for n in range(60)]
+    parts = chunk("Rooms", "## Prices\n\n" + "\n".join(items), ["lamp"])
+    assert len(parts) > 3
+    assert all(line in items for part in parts for line in part.text.splitlines())
+
+
+def test_little_without_any_keyword_joins_its_neighbour():
+    content = f"## A\n\n{SENTENCE}\n\n## B\n\nSee there."
+    (part,) = chunk("Guide", content, ["lamp"])
+    assert part.section == ("A",)
+    assert part.text.endswith("**B**\n\nSee there.")
+
+
+def test_an_announcement_joins_what_it_announces():
+    content = f"## A\n\nHere are the options for the lamp:\n\n### B\n\n{SENTENCE}"
+    (part,) = chunk("Guide", content, ["lamp"])
+    assert part.section == ("A", "B")
+    assert part.text.startswith("Here are the options for the lamp:")
+
+
+def test_little_that_no_neighbour_has_room_for_stays():
+    long = SENTENCE * 17 + "Only six more words stand here."
+    parts = chunk("Guide", f"## A\n\n{long}\n\n## B\n\nSee there.\n\n## C\n\n{long}", ["lamp"])
+    assert ("B",) in [part.section for part in parts]
+
+
+def test_little_without_neighbour_and_keyword_is_dropped():
+    assert merged([Part((), "See there.")], frozenset({"lamp"}), "Guide") == []
+
+
+def test_endless_headings_leave_room_for_the_text():
+    title = "Everything about lighthouses " * 40
+    assert count_tokens(heading_path(title, ["A", "B"])) <= 64
+    (part,) = chunk(title, SENTENCE, ["lamp"])
+    assert seen(title, part) <= WINDOW
+
+
+@pytest.mark.parametrize("text", ["x" * 5000, "漢字" * 900, "https://example.com/" + "a/" * 900])
+def test_text_without_joints_is_cut_where_it_must(text):
+    parts = chunk("Guide", f"guide {text}", ["guide"])
+    assert all(seen("Guide", part) <= WINDOW for part in parts)
+    assert sum(len(part.text) for part in parts) >= len(text)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(
+                ["# H", "## Sub", "### Deep", "- item", "1. one", "> quote", "```", ""]
+            ),
+            st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=200),
+            st.integers(1, 60).map(lambda count: SENTENCE * count),
+        ),
+        max_size=14,
+    )
+)
+def test_no_chunk_of_any_text_exceeds_the_window(lines):
+    for part in chunk("Guide", "\n".join(lines), ["lamp"]):
+        assert part.text.strip()
+        assert seen("Guide", part) <= WINDOW
+        assert len(part.section) <= 3

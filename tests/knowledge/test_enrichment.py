@@ -1,0 +1,68 @@
+"""Enrichment: what a document's own words say about it."""
+# ruff: noqa: RUF001 (other scripts are what is tested)
+
+import pytest
+
+from knowledge import enrichment
+
+PAGE = """The ferry sails at night. Passengers sleep in cabins on the upper deck.
+
+## Cabins
+
+Every cabin has a window and two beds. `code` is not a sentence worth much.
+
+## Bicycles
+
+Bicycles travel free of charge on the ferry.
+"""
+
+
+def test_keywords_are_few_words_of_the_right_length_title_first():
+    words = enrichment.keywords("Ferry cabins", PAGE * 20, about="night trips")
+    assert len(words) <= 12
+    assert {"ferry", "cabins"} == set(words[:2])
+    assert all(3 <= len(word) <= 23 for word in words)
+    assert not {"the", "and", "has"} & set(words)
+
+
+def test_keywords_of_a_chunk_occur_in_it():
+    candidates = enrichment.keywords("Ferry", PAGE)
+    found = enrichment.chunk_keywords("Bicycles travel free.", ["Bicycles"], candidates)
+    assert found[0] == "bicycles"
+    assert "cabins" not in found
+
+
+def test_summary_key_points_and_description_are_sentences_of_the_document():
+    keywords = enrichment.keywords("Ferry", PAGE)
+    assert "Passengers sleep in cabins on the upper deck." in enrichment.summary(PAGE, keywords)
+    assert enrichment.keypoints(PAGE) == [
+        "Every cabin has a window and two beds.",
+        "Bicycles travel free of charge on the ferry.",
+    ]
+    assert enrichment.description(PAGE) == "The ferry sails at night."
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (
+            "Der Leuchtturm hat vier Zimmer für Gäste, und das Frühstück gibt es um sieben Uhr. "
+            * 3,
+            "de",
+        ),
+        ("Маяк сдаёт четыре комнаты для гостей, а завтрак подают в семь часов утра. " * 3, "ru"),
+        ("The lighthouse has four rooms for guests, and breakfast is served at seven. " * 3, "en"),
+        ("Kurz.", "en"),
+        ("```\n" + "x = 1\n" * 100 + "```", "en"),
+        ("12345 67890 " * 20, "en"),
+    ],
+)
+def test_language_is_that_of_the_text_and_english_when_in_doubt(text, language):
+    assert enrichment.language(text) == language
+
+
+def test_empty_text_yields_nothing_and_no_error():
+    assert enrichment.keywords("", "") == []
+    assert enrichment.summary("", []) == ""
+    assert enrichment.keypoints("") == []
+    assert enrichment.description("") == ""

@@ -1,0 +1,133 @@
+"""Search: the right passage first, and an honest answer when there is none."""
+
+import pytest
+
+from knowledge import embedding, ingestion
+from knowledge.errors import EmbeddingUnavailable, UnknownCollection
+from knowledge.models import Document
+from knowledge.search import search
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def searched(island, settings):
+    """Ingest the island; its questions are judged by the threshold measured for the model."""
+    settings.SEARCH_CONFIDENCE_THRESHOLD = 0.35
+    ingestion.ingest(ingestion.find([island]), collection="island")
+
+
+@pytest.mark.parametrize(
+    ("question", "source", "section"),
+    [
+        ("How do I get my money back for the ferry?", "ferry-booking.md", "Cancel a booking"),
+        ("Can I bring my bike?", "ferry-booking.md", "Take a bicycle"),
+        ("tandem", "ferry-booking.md", "Take a bicycle"),
+        ("Who gives me the key to my room?", "rooms/lighthouse.md", "Keys"),
+        ("When must guests be quiet?", "rooms/quiet-hours.html", ""),
+        ("What does the foghorn sound like in fog?", "fog.txt", ""),
+    ],
+)
+@pytest.mark.usefixtures("searched")
+def test_best_passage_is_the_one_that_answers(question, source, section):
+    first = search(question, collections=["island"]).passages[0]
+    assert (first.source, first.section) == (f"island/{source}", section)
+
+
+@pytest.mark.usefixtures("searched")
+def test_passage_holds_what_a_citation_needs():
+    passage = search("How do I cancel a booking?", collections=["island"]).passages[0]
+    document = Document.objects.get(source="island/ferry-booking.md")
+    assert (passage.document_id, passage.version) == (document.pk, 1)
+    assert (passage.title, passage.crumbs, passage.language) == ("Booking a ferry", [], "en")
+    assert passage.text.startswith("A booking can be cancelled")
+    assert 0.5 < passage.cosine <= 1
+    assert passage.score > 0
+
+
+@pytest.mark.usefixtures("searched")
+def test_question_about_something_else_finds_no_context():
+    found = search("What is the best pizza recipe?", collections=["island"])
+    assert (found.no_context, found.quality) == (True, "poor")
+    assert found.stats["mean_cosine"] < 0.35
+
+
+@pytest.mark.usefixtures("searched")
+def test_question_the_documents_answer_has_context():
+    found = search("When does the foghorn of the lighthouse sound?", collections=["island"])
+    assert not found.no_context
+    assert found.error == ""
+    assert found.stats["hits"]["keyword"][0] > 0
+    assert found.stats["hits"]["semantic"] == [found.stats["chunks"]]
+
+
+@pytest.mark.usefixtures("searched")
+def test_each_section_is_found_once_and_the_limit_is_kept():
+    passages = search("lighthouse guests ferry", collections=[], limit=3).passages
+    assert len(passages) == 3
+    assert len({(each.document_id, each.section) for each in passages}) == 3
+
+
+@pytest.mark.usefixtures("searched")
+def test_second_wording_brings_in_what_the_first_missed():
+    alone = search("zzz", collections=["island"]).passages[0]
+    helped = search("zzz", collections=["island"], alternative="folding bicycle price").passages[0]
+    assert alone != helped
+    assert helped.section == "Take a bicycle"
+
+
+@pytest.mark.usefixtures("searched")
+def test_only_the_named_collections_are_searched(tmp_path):
+    (tmp_path / "mill.txt").write_text("The windmill grinds rye and wheat for the bakery.")
+    ingestion.ingest(ingestion.find([tmp_path / "mill.txt"]), collection="mill")
+    (passage,) = search("windmill", collections=["mill"]).passages
+    assert passage.source == "mill.txt"
+    assert all(
+        each.source != "mill.txt" for each in search("mill", collections=["island"]).passages
+    )
+    assert search("windmill", collections=[]).passages[0].source == "mill.txt"
+
+
+@pytest.mark.usefixtures("searched")
+def test_unknown_collection_is_named_with_those_that_exist():
+    with pytest.raises(UnknownCollection, match=r"no collection 'mars'.*exist: island"):
+        search("x", collections=["island", "mars"])
+
+
+@pytest.mark.usefixtures("searched")
+def test_words_alone_are_compared_when_the_model_cannot_be_loaded(monkeypatch):
+    def missing(texts):
+        raise EmbeddingUnavailable("The weights are gone.")
+
+    monkeypatch.setattr(embedding, "encode", missing)
+    found = search("cancelled bookings", collections=["island"])
+    assert found.passages[0].section == "Cancel a booking"
+    assert found.passages[0].cosine is None
+    assert found.error == "Only words were compared: The weights are gone."
+    assert found.quality != "excellent"
+
+
+@pytest.mark.usefixtures("searched")
+@pytest.mark.parametrize(
+    "question", ["", "  ", "\0", "?!", "'; --", "a\\'b & | ! <->", "😀", "x" * 20000]
+)
+def test_no_question_breaks_the_search(question):
+    assert search(question, collections=["island"]).quality in {"poor", "good"}
+
+
+def test_nothing_ingested_is_no_context_and_no_error():
+    found = search("Anything?", collections=[])
+    assert (found.passages, found.no_context, found.quality) == ((), True, "poor")
+
+
+def test_words_are_stemmed_in_the_language_of_the_document(tmp_path, monkeypatch):
+    text = "Der Leuchtturm hat vier Zimmer für Gäste, und morgens läutet die Glocke. " * 2
+    (tmp_path / "turm.txt").write_text(text, encoding="utf-8")
+    ingestion.ingest(ingestion.find([tmp_path / "turm.txt"]), collection="turm")
+    assert Document.objects.get().config == "german"
+
+    def missing(texts):
+        raise EmbeddingUnavailable
+
+    monkeypatch.setattr(embedding, "encode", missing)
+    assert search("Wo sind die Glocken?", collections=["turm"]).passages[0].source == "turm.txt"
