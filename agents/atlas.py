@@ -34,7 +34,7 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
 }
 
 
-class Unasked(Exception):  # noqa: N818 it is a question, not an error
+class Unasked(Exception):
     """The table looked at an attribute for which no value was chosen yet."""
 
     def __init__(self, name: str) -> None:

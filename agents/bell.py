@@ -1,4 +1,4 @@
-"""Bell: tells a role's queue that a step is ready. Redis is a doorbell, PostgreSQL holds the work."""
+"""Bell: tells a role's queue that a step is ready; what there is to do stands in PostgreSQL."""
 
 import logging
 import uuid

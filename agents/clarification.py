@@ -25,6 +25,8 @@ PARTICULAR = frozenset(
     {Reason.INSUFFICIENT_CONTEXT, Reason.MISSING_DETAILS, Reason.QUALITY_INSUFFICIENT}
 )
 MOST_OPTIONS = 4
+# Below this cosine a passage is about something else: all-MiniLM-L6-v2.
+CLOSE = 0.35
 LONGEST_OPTION = 70
 
 
@@ -74,20 +76,34 @@ def _listed(lead: Phrase, offered: Sequence[str], language: str) -> str:
     return "\n".join([lead.said_in(language), *(f"- {option}" for option in offered)])
 
 
-def _asked(reason: Reason, message: str, offered: Sequence[str], language: str) -> list[str]:
+def _lead(reason: Reason, passages: Sequence[Passage]) -> Phrase:
+    """What the options are, said no stronger than they were found."""
+    if reason in OPEN:
+        return Phrase.MEANT
+    near = any(p.cosine is None or p.cosine >= CLOSE for p in passages)
+    return Phrase.NEARBY if near and reason not in DECLINING else Phrase.COVERED
+
+
+def _asked(view: View, reason: Reason, offered: Sequence[str], language: str) -> list[str]:
     """The paragraphs of a question back: what is unclear, then what to choose from."""
-    paragraphs = [reason_said(reason, language)]
-    if message and reason in PARTICULAR:
-        paragraphs[0] += f" {message}"
+    passages = view.search_results or []
+    first = [reason_said(reason, language)]
+    if reason in PARTICULAR:
+        first.extend(filter(None, [view.clarification_message]))
+        written = sorted({p.language for p in passages} - {base(language)})
+        if written and view.translation_confidence == 0:
+            first.append(Phrase.NOT_TRANSLATED.said_in(language, languages=", ".join(written)))
+    paragraphs = [" ".join(first)]
     if reason in DECLINING:
         paragraphs.append(capabilities(language, settings.DOMAIN_NAME))
-    if not offered:
-        return (
-            paragraphs if reason in DECLINING else [*paragraphs, Phrase.REPHRASE.said_in(language)]
-        )
-    lead = Phrase.MEANT if reason in OPEN else Phrase.NEARBY
-    lead = Phrase.COVERED if reason in DECLINING else lead
-    return [*paragraphs, _listed(lead, offered, language)]
+    if offered:
+        paragraphs.append(_listed(_lead(reason, passages), offered, language))
+    elif reason not in DECLINING:
+        paragraphs.append(Phrase.REPHRASE.said_in(language))
+    # The router's questions are English.
+    if base(language) == ENGLISH:
+        paragraphs.extend(view.clarifying_questions or [])
+    return paragraphs
 
 
 @agent(
@@ -103,6 +119,7 @@ def _asked(reason: Reason, message: str, offered: Sequence[str], language: str) 
         "history",
         "clarification_rounds",
         "offers",
+        "translation_confidence",
     ),
     writes=("response", "clarification_type", "suggested_actions"),
 )
@@ -120,10 +137,7 @@ def ask(view: View) -> Writes:
         if offered:
             paragraphs.append(_listed(Phrase.COVERED, offered, language))
     else:
-        paragraphs = _asked(reason, view.clarification_message or "", offered, language)
-        # The router's questions are English.
-        if base(language) == ENGLISH:
-            paragraphs.extend(view.clarifying_questions or [])
+        paragraphs = _asked(view, reason, offered, language)
     return {
         "response": "\n\n".join(paragraphs),
         "clarification_type": _type(reason, offered),

@@ -13,8 +13,20 @@ from agents.names import Role
 Writes = dict[str, Any]
 
 SYSTEM_FIELDS = frozenset(
-    "conversation_id message_id create_ts update_ts process_count total_processing_time "
-    "sender_role deadline status target_role target_list result_list".split()
+    {
+        "conversation_id",
+        "message_id",
+        "create_ts",
+        "update_ts",
+        "process_count",
+        "total_processing_time",
+        "sender_role",
+        "deadline",
+        "status",
+        "target_role",
+        "target_list",
+        "result_list",
+    }
 )
 
 
@@ -57,12 +69,16 @@ class Contract:
                 raise ContractError(f"{self.role} declares to read {name!r}: no such attribute")
         for name in self.writes:
             if name in SYSTEM_FIELDS or name in BOOKKEEPING or name in MEMORY:
-                raise ContractError(f"{self.role} declares to write {name!r}: not an agent's to write")
+                raise ContractError(
+                    f"{self.role} declares to write {name!r}: not an agent's to write"
+                )
             if name not in WORK:
                 raise ContractError(f"{self.role} declares to write {name!r}: no such attribute")
 
     def checked(self, writes: Writes) -> Writes:
         """Return `writes` as JSON values, or raise a ContractError that names the attribute."""
+        if writes.get("needs_clarification") and "clarification_reason" not in writes:
+            raise ContractError(f"{self.role} asked for clarification without a reason")
         return {name: self._json(name, value) for name, value in writes.items()}
 
     def _json(self, name: str, value: Any) -> Any:

@@ -33,9 +33,7 @@ class DeadlineError(AgentError):
     """The turn was not finished before its deadline."""
 
 
-def start(
-    memory: dict[str, Any], *, conversation_id: uuid.UUID, message_id: uuid.UUID
-) -> Envelope:
+def start(memory: dict[str, Any], *, conversation_id: uuid.UUID, message_id: uuid.UUID) -> Envelope:
     """Create the envelope of one user message with its first step, to be rung on commit.
 
     `memory` holds what agents may know of the conversation, by the names in

@@ -56,7 +56,7 @@ def died(worker: str) -> bool:
 @contextmanager
 def renewed(token: uuid.UUID) -> Iterator[None]:
     """Keep the lease with this token alive while the block runs."""
-    global _thread  # noqa: PLW0603 one thread per process, begun when first needed
+    global _thread
     with _lock:
         _held.add(token)
         if _thread is None:

@@ -3,7 +3,6 @@
 import uuid
 
 from celery import Task, shared_task
-
 from django.conf import settings
 
 from agents.errors import AgentError

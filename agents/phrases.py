@@ -41,6 +41,11 @@ class Phrase(StrEnum):
     QUOTED = "The documents say, quoted in their own language:"
     NOT_COVERED = "The documents I found do not mention: {missing}."
 
+    NOT_TRANSLATED = (
+        "I could not translate your question, and the documents are written in another language "
+        "({languages}): a question in that language finds more."
+    )
+
     MEANT = "Which of these do you mean?"
     NEARBY = "The documents say something about these topics, which are close to your question:"
     COVERED = "For example, you can ask about:"

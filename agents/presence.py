@@ -16,7 +16,7 @@ BEAT_SECONDS = 5.0
 KEY = "docent:worker:"
 
 
-class Presence(bootsteps.StartStopStep):  # type: ignore[misc]
+class Presence(bootsteps.StartStopStep):
     """Repeats on the consumer's own timer which queues it reads.
 
     A worker that lost its consumer while its process lives falls silent: its timer stops.

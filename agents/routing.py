@@ -158,9 +158,11 @@ def search(payload: Payload) -> Decision:
         case "good":
             return _send(Role.EVALUATOR, route=Route.DOCUMENTATION)
         case _:
-            return _send(Role.EVALUATOR, route=Route.DOCUMENTATION) if _rounds_left(
-                payload
-            ) else _nothing_found(payload)
+            return (
+                _send(Role.EVALUATOR, route=Route.DOCUMENTATION)
+                if _rounds_left(payload)
+                else _nothing_found(payload)
+            )
 
 
 def _rounds_left(payload: Payload) -> bool:
@@ -229,9 +231,7 @@ def _best_answer(payload: Payload) -> dict[str, Any]:
 def clarification(payload: Payload) -> Decision:
     """The conversation waits for the user, unless it has asked often enough."""
     asked_enough = payload.get("clarification_rounds", 0) >= settings.MAX_CLARIFICATION_ROUNDS
-    return _end(
-        Stage.CLARIFICATION, Status.COMPLETED if asked_enough else Status.AWAITING_USER
-    )
+    return _end(Stage.CLARIFICATION, Status.COMPLETED if asked_enough else Status.AWAITING_USER)
 
 
 def final(payload: Payload) -> Decision:

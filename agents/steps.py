@@ -185,12 +185,14 @@ def fail(held: Claim, error: Exception) -> None:
 
 
 def _locked(held: Claim) -> tuple[Envelope, Step] | None:
-    """Lock the envelope; None when the lease was lost or the turn has ended."""
-    envelope = Envelope.objects.select_for_update().get(pk=held.envelope_id)
+    """Lock the envelope; None when the lease was lost, or the turn has ended or was forgotten."""
+    envelope = Envelope.objects.select_for_update().filter(pk=held.envelope_id).first()
+    if envelope is None or envelope.ended:
+        return None
     step = envelope.steps.filter(
         number=held.number, lease_token=held.token, status=Step.Status.RUNNING
     ).first()
-    return None if step is None or envelope.ended else (envelope, step)
+    return (envelope, step) if step else None
 
 
 def _last_row(statements: str, values: dict[str, Any]) -> tuple[Any, ...] | None:

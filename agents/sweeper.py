@@ -20,8 +20,8 @@ from agents.bell import ring
 from agents.models import Envelope, Step
 from agents.names import Role, Status
 from knowledge import bell
-from knowledge.names import INGEST_QUEUE
 from knowledge.ingestion.uploads import waiting
+from knowledge.names import INGEST_QUEUE
 
 log = logging.getLogger(__name__)
 
@@ -136,7 +136,7 @@ def _busy(roles: set[Role]) -> set[Role]:
 
 def _length(queue: str) -> int:
     try:
-        return int(events.connection().llen(queue))  # type: ignore[arg-type]
+        return int(events.connection().llen(queue))
     except redis.RedisError:
         return 0
 

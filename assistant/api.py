@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import connection
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.pagination import PageNumberPagination
@@ -11,11 +10,10 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from agents import faults
-from agents.errors import AgentError
-from conversations.errors import ConversationError, NobodyListens, TurnInProgress
-from knowledge.errors import KnowledgeError, UnknownCollection
+from conversations.errors import ConversationError, Forgotten, NobodyListens, TurnInProgress
+from knowledge.errors import KnowledgeError
 
-STATUS: dict[type[Exception], int] = {NobodyListens: 503, TurnInProgress: 409}
+STATUS: dict[type[Exception], int] = {NobodyListens: 503, TurnInProgress: 409, Forgotten: 404}
 
 
 class Pages(PageNumberPagination):
@@ -32,7 +30,6 @@ def explain(error: Exception, context: dict[str, Any]) -> Response:
         return _answer(STATUS.get(type(error), 400), _code(error), str(error))
     response = exception_handler(error, context)
     if response is None:
-        connection.set_rollback(False) if connection.in_atomic_block else None
         code = faults.record(error, role="api")
         return _answer(
             500, "internal", f"Something went wrong. Tell the operator: {code}", error_id=code
@@ -74,6 +71,3 @@ def _flat(problems: Any) -> list[str]:
 
 def _named(error: Exception) -> str:
     return {Http404: "not_found", PermissionDenied: "permission_denied"}.get(type(error), "error")
-
-
-__all__ = ("AgentError", "Pages", "UnknownCollection", "explain")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import IO
 
 from rich.console import Console
 from rich.text import Text
@@ -42,20 +43,19 @@ class Child:
             stderr=subprocess.STDOUT,
             # Its own session: Ctrl-C reaches us, and we stop the children in order.
             start_new_session=True,
-            preexec_fn=die_with_parent,  # noqa: PLW1509 async-signal-safe: one system call
+            preexec_fn=die_with_parent,
         )
-        threading.Thread(target=self._print, args=(console,), daemon=True).start()
+        threading.Thread(
+            target=self._print, args=(self.process.stdout, console), daemon=True
+        ).start()
 
-    def _print(self, console: Console) -> None:
-        assert self.process is not None and self.process.stdout is not None  # noqa: S101
-        for line in self.process.stdout:
+    def _print(self, output: IO[bytes], console: Console) -> None:
+        for line in output:
             text = line.decode(errors="replace").rstrip()
             console.print(Text.assemble((f"{self.name:>8} ", self.colour), text), soft_wrap=True)
 
 
-def supervise(
-    commands: dict[str, list[str]], meanwhile: Callable[[], None] | None = None
-) -> int:
+def supervise(commands: dict[str, list[str]], meanwhile: Callable[[], None] | None = None) -> int:
     """Run `commands` until a signal comes, restarting what dies; return the exit code.
 
     `meanwhile` runs once in a thread beside them, e.g. to wait until they are ready.

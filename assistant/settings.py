@@ -1,5 +1,6 @@
 """Settings: every environment variable Docent reads, its default and what it may be."""
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.core.management.utils import get_random_secret_key
+from django.templatetags.static import static
 from environs import Env, EnvError
 from marshmallow.validate import Length, OneOf, Range
 
@@ -79,7 +81,7 @@ MAX_UPLOAD_BYTES: int = env.int("MAX_UPLOAD_BYTES", 20 * 1024 * 1024, validate=_
 # Conversations.
 HISTORY_MESSAGES: int = env.int("HISTORY_MESSAGES", 12, validate=Range(min=2))
 
-LOG_LEVEL: int = env.log_level("LOG_LEVEL", "WARNING")
+LOG_LEVEL: int = env.log_level("LOG_LEVEL", logging.WARNING)
 
 try:
     env.seal()
@@ -184,7 +186,35 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
 }
-UNFOLD = {"SITE_TITLE": "Docent", "SITE_HEADER": "Docent", "SITE_URL": "/"}
+UNFOLD = {
+    "SITE_TITLE": "Docent",
+    "SITE_HEADER": "Docent",
+    "SITE_URL": "/",
+    "SITE_ICON": lambda request: static("conversations/icon.svg"),
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda request: static("conversations/icon.svg"),
+        }
+    ],
+    # The teal of the start page.
+    "COLORS": {
+        "primary": {
+            "50": "oklch(97% .012 188)",
+            "100": "oklch(93% .03 188)",
+            "200": "oklch(87% .05 188)",
+            "300": "oklch(80% .07 188)",
+            "400": "oklch(75% .08 188)",
+            "500": "oklch(60% .08 188)",
+            "600": "oklch(45% .065 188)",
+            "700": "oklch(39% .06 188)",
+            "800": "oklch(34% .05 188)",
+            "900": "oklch(30% .04 188)",
+            "950": "oklch(22% .03 188)",
+        }
+    },
+}
 
 # Celery: the reasons are in docs/architecture.md, "Redis is a doorbell".
 CELERY_RESULT_BACKEND = None

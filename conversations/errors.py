@@ -26,3 +26,9 @@ class NobodyListens(ConversationError):
     """No worker listens to a queue this turn needs."""
 
     code = "no_consumer"
+
+
+class Forgotten(ConversationError):
+    """The conversation was deleted while this message was being answered."""
+
+    code = "forgotten"

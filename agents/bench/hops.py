@@ -88,9 +88,7 @@ def durable(count: int) -> float:
     """Run `count` turns at once; return the seconds until all have ended."""
     begin = time.perf_counter()
     turns = [
-        envelopes.start(
-            {"text": "?"}, conversation_id=uuid.uuid4(), message_id=uuid.uuid4()
-        )
+        envelopes.start({"text": "?"}, conversation_id=uuid.uuid4(), message_id=uuid.uuid4())
         for _ in range(count)
     ]
     for turn in turns:
@@ -107,7 +105,9 @@ def durable(count: int) -> float:
     return seconds
 
 
-def measure(progress: Callable[[str], Any], *, rounds: int = 30, at_once: int = 100) -> dict[str, Any]:
+def measure(
+    progress: Callable[[str], Any], *, rounds: int = 30, at_once: int = 100
+) -> dict[str, Any]:
     """Return the figures: medians of `rounds` single turns, and the best of three crowds.
 
     Both kinds take turns, so that noise of the machine hits them alike.

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.documentation.excerpts import LEADING, Excerpt
-from agents.terms import APOSTROPHE
+from agents.terms import APOSTROPHE, words
 
 # Below this no excerpt answers the question.
 ANSWERS = 0.38
@@ -23,6 +23,7 @@ MOST_PASSAGES = 3
 SECOND_LIST = 0.95
 # "See here." and "This is why." say nothing by themselves.
 POINTS, LEANS = 0.15, 0.04
+FEWEST_WORDS = 4
 # Excerpts more alike than this say the same.
 SAME = 0.87
 MOST, BRIEF, DETAILED = 5, 2, 9
@@ -113,7 +114,8 @@ def choose(
 def _worthy(excerpts: Sequence[Excerpt], scores: NDArray[np.float32]) -> NDArray[np.float32]:
     """The scores, less for excerpts that say little where they stand alone."""
     lost = [
-        POINTS * bool(POINTER.search(s.text)) + LEANS * bool(LEANING.match(s.text))
+        POINTS * bool(POINTER.search(s.text) or len(words(s.text)) < FEWEST_WORDS)
+        + LEANS * bool(LEANING.match(s.text))
         for s in excerpts
     ]
     return scores - np.array(lost, np.float32)

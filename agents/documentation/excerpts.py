@@ -12,8 +12,9 @@ from agents.terms import terms
 from knowledge.embedding import encode
 from knowledge.sentences import blocks, split
 
-# Shares of an excerpt's score. Steps are terse: their passage says what they are about.
-OWN, PASSAGE, TERMS = 0.45, 0.3, 0.25
+# Shares of an excerpt's score. Steps are terse: their heading and what stands around them say
+# what they are about.
+OWN, AROUND, HEADING, TERMS = 0.45, 0.15, 0.15, 0.25
 # Passages come best first; the last of eight starts a little lower.
 PER_RANK = 0.01
 # How a sentence ends that leads to a list; the second is the Chinese colon.
@@ -66,13 +67,22 @@ def scored(
     excerpts = [s for rank, r in enumerate(references) for s in excerpts_of(r, rank)]
     if not excerpts:
         return [], np.zeros(0, np.float32), np.zeros((0, 1), np.float32)
-    passages = [f"{r.title}. {r.section}. {r.text}" for r in references]
-    vectors = encode([question, *passages, *(s.text for s in excerpts)])
-    asked, whole, own = vectors[0], vectors[1 : 1 + len(passages)], vectors[1 + len(passages) :]
-    nearness = whole @ asked
-    scores = OWN * (own @ asked) + TERMS * _shared_terms(question, excerpts)
-    scores += np.array([PASSAGE * nearness[s.rank] - PER_RANK * s.rank for s in excerpts])
+    headings = [f"{r.title}: {r.section}" for r in references]
+    vectors = encode([question, *headings, *(s.text for s in excerpts)])
+    asked, above, own = vectors[0], vectors[1 : 1 + len(headings)], vectors[1 + len(headings) :]
+    near, topical = own @ asked, above @ asked
+    around = [_mean_of_best(near, excerpts, rank) for rank in range(len(references))]
+    scores = OWN * near + TERMS * _shared_terms(question, excerpts)
+    scores += np.array(
+        [AROUND * around[s.rank] + HEADING * topical[s.rank] - PER_RANK * s.rank for s in excerpts]
+    )
     return excerpts, scores.astype(np.float32), own
+
+
+def _mean_of_best(near: NDArray[np.float32], excerpts: Sequence[Excerpt], rank: int) -> float:
+    """How near the best three excerpts of a passage are, in the mean; 0 when it has none."""
+    best = sorted((float(near[place]) for place, s in enumerate(excerpts) if s.rank == rank))[-3:]
+    return sum(best) / len(best) if best else 0.0
 
 
 def _shared_terms(question: str, excerpts: Sequence[Excerpt]) -> NDArray[np.float32]:

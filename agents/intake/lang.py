@@ -7,11 +7,14 @@ from agents.attributes import Remark
 from agents.contract import View, Writes, agent
 from agents.intake.script import prose, script_of
 from agents.intake.spoken import ENOUGH_TEXT, ENOUGH_WORDS, likelihood
+from agents.intake.wishes import answer_language
 from agents.languages import ENGLISH, base
 from agents.names import Role
 from agents.terms import FUNCTION_WORDS, words
 
 RECENT = 3
+# Somebody who says which language to answer in leaves little doubt.
+WISHED = 0.95
 # How much the language spoken so far, and the one asked for, multiply the odds of a message.
 SPOKEN_BEFORE = 6.0
 PREFERRED = 6.0
@@ -50,6 +53,8 @@ def recognise(view: View) -> Writes:
     """Weigh the message, its script, the last messages and the stored preference."""
     text = view.text or ""
     preferred = view.language_preference and base(view.language_preference)
+    if wished := answer_language(text):
+        return {"language": wished, "confidence": WISHED}
     settled = preferred or _before(view.history or [])
     leaning: Counter[str] = Counter({settled: SPOKEN_BEFORE}) if settled else Counter()
     chances = likelihood(text, leaning)

@@ -1,11 +1,12 @@
 """Normalising: Markdown as people write it into Markdown that reads as text."""
 
-import html
 import re
 from collections.abc import Iterator
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+from knowledge.parsing.inline import reduced
 
 IMPORTS = re.compile(r"^(?:import\s.+?\sfrom\s+['\"]|import\s+['\"]|export\s+(?:const|default)\s)")
 COMMENTS = (("<!--", "-->"), ("{/*", "*/}"))
@@ -15,45 +16,8 @@ ANCHOR = re.compile(r"^(#{1,6}[ \t].*?)[ \t]*\{#[\w-]+\}[ \t]*$", re.MULTILINE)
 # All that Python takes for a line break: Markdown knows only one, and lines are counted by both.
 BREAK = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 UNSEEN = dict.fromkeys(map(ord, "\0\u200b\ufeff"))
-ABSOLUTE = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 # What must not be taken for words of the sentence it precedes.
 SERIOUS = frozenset({"warning", "caution", "danger", "important"})
-
-ELEMENTS = (
-    "a abbr address article aside audio b blockquote br button center cite code col colgroup dd "
-    "del details dfn div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i "
-    "iframe img input ins kbd label li main mark nav ol option p picture pre q s samp script "
-    "section select small source span strike strong style sub summary sup svg path table tbody "
-    "td tfoot th thead time tr tt u ul var video wbr"
-)
-# Only what HTML calls an element, and in MDX what looks like a component: <your-domain> in the
-# middle of a sentence is a placeholder and must stay.
-ATTRIBUTE = (
-    r"""\s+(?:[\w:@.-]++(?:\s*=\s*(?:"[^"]*"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\}|[^\s"'=<>`{}]+))?"""
-    r"""|\{\.{3}[^{}]*\})"""
-)
-# "(address "title")", with one pair of parentheses inside the address at most.
-TARGET = r"""\(\s*<?[^()\s<>]*(?:\([^()\s]*\)[^()\s]*)*>?(?:\s+["'][^"'\n]*["'])?\s*\)"""
-INLINE = re.compile(
-    rf"""
-    (?P<code>(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)(?P=ticks)(?!`))
-    | (?P<entity>&(?:\#\d{{1,7}}|\#x[0-9a-fA-F]{{1,6}}|[A-Za-z]\w{{1,30}});)
-    | !\[(?P<alt>[^\]\n]{{0,500}})\](?:{TARGET}|\[[^\]\n]*\])
-    | (?P<link>\[(?P<label>(?:[^\[\]]|\[[^\[\]]{{0,200}}\]){{1,500}}+)\]
-        (?P<target>{TARGET}|\[[^\]\n]*\]))
-    | <(?P<address>(?:https?://|mailto:)[^<>\s]+)>
-    | <(?P<closing>/?)
-        (?P<name>(?:{"|".join(ELEMENTS.split())})\b|(?<!\w<)[A-Z][A-Za-z0-9.]*(?![\w-]))
-        (?P<attributes>(?:{ATTRIBUTE})*)\s*(?P<empty>/?)\s*>
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-BLOCKS = (
-    "address article aside blockquote br center dd details div dl dt figcaption figure footer "
-    "header hr iframe main nav ol p picture pre section summary table tbody td tfoot th thead tr "
-    "ul video"
-)
-LINES = frozenset(BLOCKS.split())
 
 
 def normalise(text: str, *, mdx: bool = False) -> str:
@@ -167,7 +131,7 @@ def prose(text: str, *, mdx: bool) -> str:
     text = "".join(line for line in text.splitlines(keepends=True) if not IMPORTS.match(line))
     text = ADMONITION.sub(announced, DEFINITION.sub("", text))
     text = ANCHOR.sub(r"\1", text)
-    return INLINE.sub(lambda found: words(found, mdx=mdx), text)
+    return reduced(text, mdx=mdx)
 
 
 def announced(admonition: re.Match[str]) -> str:
@@ -176,46 +140,6 @@ def announced(admonition: re.Match[str]) -> str:
     if title:
         return f"{title.rstrip('.:')}:"
     return f"{kind.capitalize()}:" if kind in SERIOUS else ""
-
-
-def words(found: re.Match[str], *, mdx: bool) -> str:
-    """Return what remains of inline markup: code, absolute links and words stay."""
-    if found["code"]:
-        return found[0]
-    if found["alt"] is not None:
-        return found["alt"]
-    if found["entity"]:
-        return html.unescape(found["entity"])
-    if found["link"]:
-        label = INLINE.sub(lambda inner: words(inner, mdx=mdx), found["label"])
-        target = found["target"][1:-1].strip().split(" ")[0].strip("<>")
-        return f"[{label}]({target})" if ABSOLUTE.match(target) and label != target else label
-    if found["address"]:
-        return found["address"].removeprefix("mailto:")
-    return tag(found, mdx=mdx)
-
-
-def tag(found: re.Match[str], *, mdx: bool) -> str:
-    """Return what remains of a tag: a line break, a mark, a badge or nothing."""
-    name = found["name"]
-    if name[0].isupper():
-        if not mdx:
-            return found[0]
-        return f"({name.lower()})" if is_badge(found) else ""
-    if name == "code":
-        return "`"
-    if name == "li" and not found["closing"]:
-        return "\n- "
-    if re.fullmatch("h[1-6]", name):
-        return "\n\n" if found["closing"] else f"\n\n{'#' * int(name[1])} "
-    return "\n" if name in LINES else ""
-
-
-def is_badge(found: re.Match[str]) -> bool:
-    """Tell whether a component is a word of its line: <Required /> beside a field's name."""
-    before = found.string[found.string.rfind("\n", 0, found.start()) + 1 : found.start()]
-    bare = found["empty"] and not found["attributes"] and before.strip()
-    return bool(bare and re.fullmatch(r"[A-Z][a-z]+", found["name"]))
 
 
 def collapsed(text: str) -> str:

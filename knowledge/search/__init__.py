@@ -1,6 +1,7 @@
 """Search: the passages that could answer a question, from several levels made one ranking."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import islice
 from time import perf_counter
 
@@ -71,10 +72,7 @@ def search(
             "ms": milliseconds,
             "candidates": len(candidates),
             "chunks": chunks,
-            "usable": verdict.usable,
-            "best_cosine": verdict.best_cosine,
-            "mean_cosine": verdict.mean_cosine,
-            "threshold": settings.SEARCH_CONFIDENCE_THRESHOLD,
+            **asdict(verdict),
         },
     )
 

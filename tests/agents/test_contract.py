@@ -50,7 +50,7 @@ def test_a_contract_that_declares_what_agents_never_write_is_refused(name: str) 
 
 
 def test_a_contract_that_reads_an_unknown_attribute_is_refused() -> None:
-    with pytest.raises(ContractError, match="no_such_thing"):
+    with pytest.raises(ContractError, match=r"no_such_thing"):
         Contract(Role.LANG, reads=("no_such_thing",), writes=())
 
 
@@ -60,8 +60,13 @@ def test_every_agent_may_ask_for_clarification(contract: Contract) -> None:
 
 
 def test_an_unknown_reason_for_clarification_is_refused(contract: Contract) -> None:
-    with pytest.raises(ContractError, match="clarification_reason.*'because'"):
+    with pytest.raises(ContractError, match=r"clarification_reason.*'because'"):
         contract.checked({"needs_clarification": True, "clarification_reason": "because"})
+
+
+def test_asking_for_clarification_takes_a_reason(contract: Contract) -> None:
+    with pytest.raises(ContractError, match=r"lang asked for clarification without a reason"):
+        contract.checked({"needs_clarification": True})
 
 
 @pytest.mark.parametrize(
@@ -76,12 +81,12 @@ def test_a_value_of_the_wrong_shape_is_refused_by_name(
 
 def test_a_route_that_does_not_exist_is_refused() -> None:
     router = Contract(Role.ROUTER, reads=(), writes=("route",))
-    with pytest.raises(ContractError, match="'route'.*'astrology'"):
+    with pytest.raises(ContractError, match=r"'route'.*'astrology'"):
         router.checked({"route": "astrology"})
 
 
 def test_a_role_has_one_agent() -> None:
-    with pytest.raises(ContractError, match="lang has two agents"):
+    with pytest.raises(ContractError, match=r"lang has two agents"):
         agent(Role.LANG, reads=(), writes=())(lambda _: {})
 
 
@@ -105,5 +110,5 @@ def quarrel() -> Iterator[None]:
 
 @pytest.mark.usefixtures("quarrel")
 def test_agents_that_run_together_and_write_the_same_stop_the_start() -> None:
-    with pytest.raises(ContractError, match="guardrails and router .* both write 'route'"):
+    with pytest.raises(ContractError, match=r"guardrails and router .* both write 'route'"):
         refuse_conflicts(TOGETHER)

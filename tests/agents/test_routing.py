@@ -31,7 +31,11 @@ def after(stage: Stage, **payload: Any) -> Decision:
         (Stage.LANG, {"language": "en"}, [Role.TRANSLATION]),
         (Stage.TRANSLATION, {}, [Role.ESSENCE]),
         (Stage.ESSENCE, {}, [Role.GUARDRAILS, Role.SEARCH]),
-        (Stage.ESSENCE, {"enabled_routes": TWO_ROUTES}, [Role.GUARDRAILS, Role.ROUTER, Role.SEARCH]),
+        (
+            Stage.ESSENCE,
+            {"enabled_routes": TWO_ROUTES},
+            [Role.GUARDRAILS, Role.ROUTER, Role.SEARCH],
+        ),
         (Stage.INTAKE, {"search_quality": "excellent"}, [Role.AUGMENTATION]),
         (Stage.INTAKE, {"search_quality": "good"}, [Role.EVALUATOR]),
         (Stage.INTAKE, {"route": Route.FALLBACK, "search_quality": "good"}, [Role.FALLBACK]),

@@ -195,15 +195,23 @@ def test_a_cancelled_turn_starts_nothing_more(running: Envelope) -> None:
     assert running.status == Status.CANCELLED
 
 
+def test_a_turn_that_was_forgotten_meanwhile_is_left_alone(begin: Begin) -> None:
+    envelope = begin()
+    busy = held(envelope, 1)
+    envelope.delete()
+    assert finish(busy, to(Role.LANG)) is False
+    assert finish(busy, Outcome(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED))) is False
+    fail(busy, AgentError("nobody cares"))
+    assert not Step.objects.exists()
+
+
 def test_nothing_starts_after_the_deadline(begin: Begin) -> None:
     envelope = begin()
     Envelope.objects.update(deadline=now() - timedelta(seconds=1))
     assert claim(envelope.pk, 1) is None
 
 
-def test_a_turn_that_goes_round_too_often_is_stopped(
-    running: Envelope, settings: Any
-) -> None:
+def test_a_turn_that_goes_round_too_often_is_stopped(running: Envelope, settings: Any) -> None:
     settings.MAX_PROCESS_COUNT = 2
     finish(held(running, 2), Outcome())
     finish(held(running, 3), Outcome())

@@ -23,7 +23,7 @@ def silence() -> None:
 
 
 def bells(role: Role) -> int:
-    return int(events.connection().llen(role.queue))  # type: ignore[arg-type]
+    return int(events.connection().llen(role.queue))
 
 
 def unheard(envelope: Envelope) -> None:

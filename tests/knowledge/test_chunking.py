@@ -14,7 +14,7 @@ def seen(title: str, part: Part) -> int:
     return count_tokens(embedded(title, part.section, part.text))
 
 
-def test_each_section_is_a_chunk_that_knows_its_last_three_headings():
+def test_each_section_is_a_chunk_that_knows_its_last_three_headings() -> None:
     content = (
         "# Guide\n\nIntro lamp.\n\n## A\n\nlamp a\n\n### B\n\nlamp b\n\n#### C\n\n##### D\n\nlamp d"
     )
@@ -27,7 +27,7 @@ def test_each_section_is_a_chunk_that_knows_its_last_three_headings():
     ]
 
 
-def test_long_section_is_cut_between_sentences_and_repeats_where_it_was_cut():
+def test_long_section_is_cut_between_sentences_and_repeats_where_it_was_cut() -> None:
     parts = chunk("Guide", "## A\n\n" + SENTENCE * 60, ["lamp"])
     assert len(parts) > 3
     assert all(seen("Guide", part) <= WINDOW for part in parts)
@@ -35,13 +35,13 @@ def test_long_section_is_cut_between_sentences_and_repeats_where_it_was_cut():
     assert all(part.text.endswith("come in.") for part in parts)
 
 
-def test_code_block_that_fits_is_never_cut():
+def test_code_block_that_fits_is_never_cut() -> None:
     code = "```py\n" + "\n".join(f"lamp_{number} = {number}" for number in range(12)) + "\n```"
     parts = chunk("Guide", f"## A\n\n{SENTENCE * 14}\n\n{code}\n\n{SENTENCE * 10}", ["lamp"])
     assert any(code in part.text for part in parts)
 
 
-def test_long_code_block_is_cut_between_lines_and_keeps_its_fences():
+def test_long_code_block_is_cut_between_lines_and_keeps_its_fences() -> None:
     lines = [f"lamp_{number} = light({number})" for number in range(100)]
     parts = chunk("Guide", "```py\n" + "\n".join(lines) + "\n```\n\nAfter.", ["lamp"])
     pieces = [part.text for part in parts if "```" in part.text]
@@ -51,38 +51,38 @@ def test_long_code_block_is_cut_between_lines_and_keeps_its_fences():
     assert kept == lines
 
 
-def test_table_rows_and_list_items_stay_whole():
+def test_table_rows_and_list_items_stay_whole() -> None:
     items = [f"- Room: {n}; Price: {n * 10} €; View: over the harbour lamp" for n in range(60)]
     parts = chunk("Rooms", "## Prices\n\n" + "\n".join(items), ["lamp"])
     assert len(parts) > 3
     assert all(line in items for part in parts for line in part.text.splitlines())
 
 
-def test_little_without_any_keyword_joins_its_neighbour():
+def test_little_without_any_keyword_joins_its_neighbour() -> None:
     content = f"## A\n\n{SENTENCE}\n\n## B\n\nSee there."
     (part,) = chunk("Guide", content, ["lamp"])
     assert part.section == ("A",)
     assert part.text.endswith("**B**\n\nSee there.")
 
 
-def test_an_announcement_joins_what_it_announces():
+def test_an_announcement_joins_what_it_announces() -> None:
     content = f"## A\n\nHere are the options for the lamp:\n\n### B\n\n{SENTENCE}"
     (part,) = chunk("Guide", content, ["lamp"])
     assert part.section == ("A", "B")
     assert part.text.startswith("Here are the options for the lamp:")
 
 
-def test_little_that_no_neighbour_has_room_for_stays():
+def test_little_that_no_neighbour_has_room_for_stays() -> None:
     long = SENTENCE * 17 + "Only six more words stand here."
     parts = chunk("Guide", f"## A\n\n{long}\n\n## B\n\nSee there.\n\n## C\n\n{long}", ["lamp"])
     assert ("B",) in [part.section for part in parts]
 
 
-def test_little_without_neighbour_and_keyword_is_dropped():
+def test_little_without_neighbour_and_keyword_is_dropped() -> None:
     assert merged([Part((), "See there.")], frozenset({"lamp"}), "Guide") == []
 
 
-def test_endless_headings_leave_room_for_the_text():
+def test_endless_headings_leave_room_for_the_text() -> None:
     title = "Everything about lighthouses " * 40
     assert count_tokens(heading_path(title, ["A", "B"])) <= 64
     (part,) = chunk(title, SENTENCE, ["lamp"])
@@ -90,7 +90,7 @@ def test_endless_headings_leave_room_for_the_text():
 
 
 @pytest.mark.parametrize("text", ["x" * 5000, "漢字" * 900, "https://example.com/" + "a/" * 900])
-def test_text_without_joints_is_cut_where_it_must(text):
+def test_text_without_joints_is_cut_where_it_must(text: str) -> None:
     parts = chunk("Guide", f"guide {text}", ["guide"])
     assert all(seen("Guide", part) <= WINDOW for part in parts)
     assert sum(len(part.text) for part in parts) >= len(text)
@@ -109,7 +109,7 @@ def test_text_without_joints_is_cut_where_it_must(text):
         max_size=14,
     )
 )
-def test_no_chunk_of_any_text_exceeds_the_window(lines):
+def test_no_chunk_of_any_text_exceeds_the_window(lines: list[str]) -> None:
     for part in chunk("Guide", "\n".join(lines), ["lamp"]):
         assert part.text.strip()
         assert seen("Guide", part) <= WINDOW

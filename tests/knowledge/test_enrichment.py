@@ -1,5 +1,4 @@
 """Enrichment: what a document's own words say about it."""
-# ruff: noqa: RUF001 (other scripts are what is tested)
 
 import pytest
 
@@ -17,7 +16,7 @@ Bicycles travel free of charge on the ferry.
 """
 
 
-def test_keywords_are_few_words_of_the_right_length_title_first():
+def test_keywords_are_few_words_of_the_right_length_title_first() -> None:
     words = enrichment.keywords("Ferry cabins", PAGE * 20, about="night trips")
     assert len(words) <= 12
     assert {"ferry", "cabins"} == set(words[:2])
@@ -25,14 +24,14 @@ def test_keywords_are_few_words_of_the_right_length_title_first():
     assert not {"the", "and", "has"} & set(words)
 
 
-def test_keywords_of_a_chunk_occur_in_it():
+def test_keywords_of_a_chunk_occur_in_it() -> None:
     candidates = enrichment.keywords("Ferry", PAGE)
     found = enrichment.chunk_keywords("Bicycles travel free.", ["Bicycles"], candidates)
     assert found[0] == "bicycles"
     assert "cabins" not in found
 
 
-def test_summary_key_points_and_description_are_sentences_of_the_document():
+def test_summary_key_points_and_description_are_sentences_of_the_document() -> None:
     keywords = enrichment.keywords("Ferry", PAGE)
     assert "Passengers sleep in cabins on the upper deck." in enrichment.summary(PAGE, keywords)
     assert enrichment.keypoints(PAGE) == [
@@ -57,11 +56,11 @@ def test_summary_key_points_and_description_are_sentences_of_the_document():
         ("12345 67890 " * 20, "en"),
     ],
 )
-def test_language_is_that_of_the_text_and_english_when_in_doubt(text, language):
+def test_language_is_that_of_the_text_and_english_when_in_doubt(text: str, language: str) -> None:
     assert enrichment.language(text) == language
 
 
-def test_empty_text_yields_nothing_and_no_error():
+def test_empty_text_yields_nothing_and_no_error() -> None:
     assert enrichment.keywords("", "") == []
     assert enrichment.summary("", []) == ""
     assert enrichment.keypoints("") == []

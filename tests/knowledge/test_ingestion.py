@@ -3,39 +3,44 @@
 import json
 import os
 import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from django.db import connection
+from pytest_django.fixtures import SettingsWrapper
 
 from knowledge import embedding, ingestion
 from knowledge.errors import InvalidCollectionName, NothingToIngest
+from knowledge.ingestion import Problem, Report
 from knowledge.models import Chunk, Collection, Document, Vector
 
 pytestmark = pytest.mark.django_db
 
 
-def ingest(*paths, collection="island", **options):
+def ingest(*paths: Path, collection: str = "island", **options: Any) -> Report:
     return ingestion.ingest(ingestion.find(paths), collection=collection, **options)
 
 
-def reasons(problems):
+def reasons(problems: Iterable[Problem]) -> dict[str, str]:
     return {problem.source: problem.reason for problem in problems}
 
 
 @pytest.fixture
-def no_model(monkeypatch):
+def no_model(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Let nothing be embedded: whoever tries has done work that wasn't needed."""
 
-    def refuse(texts):
+    def refuse(texts: Sequence[str]) -> NoReturn:
         raise AssertionError(f"embedded {len(texts)} texts")
 
-    def arrange():
+    def arrange() -> None:
         monkeypatch.setattr(embedding, "encode", refuse)
 
     return arrange
 
 
-def test_every_file_becomes_a_document_with_chunks_and_vectors(island):
+def test_every_file_becomes_a_document_with_chunks_and_vectors(island: Path) -> None:
     report = ingest(island)
     assert sorted(report.new) == [
         "island/ferry-booking.md",
@@ -59,7 +64,7 @@ def test_every_file_becomes_a_document_with_chunks_and_vectors(island):
     assert Document.objects.get(source="island/fog.txt").title == "Fog"
 
 
-def test_chunks_are_numbered_measured_and_within_the_window(island):
+def test_chunks_are_numbered_measured_and_within_the_window(island: Path) -> None:
     ingest(island)
     for document in Document.objects.all():
         chunks = list(document.chunks.all())
@@ -68,7 +73,9 @@ def test_chunks_are_numbered_measured_and_within_the_window(island):
         assert all(len(chunk.keywords) <= 12 for chunk in chunks)
 
 
-def test_unchanged_files_touch_nothing_and_load_no_model(island, no_model):
+def test_unchanged_files_touch_nothing_and_load_no_model(
+    island: Path, no_model: Callable[[], None]
+) -> None:
     ingest(island)
     before = list(Document.objects.values()), list(Chunk.objects.values())
     no_model()
@@ -77,7 +84,9 @@ def test_unchanged_files_touch_nothing_and_load_no_model(island, no_model):
     assert (list(Document.objects.values()), list(Chunk.objects.values())) == before
 
 
-def test_folder_may_move_without_becoming_new(island, no_model, tmp_path):
+def test_folder_may_move_without_becoming_new(
+    island: Path, no_model: Callable[[], None], tmp_path: Path
+) -> None:
     ingest(island)
     (tmp_path / "elsewhere").mkdir()
     moved = island.rename(tmp_path / "elsewhere" / "island")
@@ -85,7 +94,7 @@ def test_folder_may_move_without_becoming_new(island, no_model, tmp_path):
     assert len(ingest(moved).unchanged) == 4
 
 
-def test_changed_document_gets_new_chunks_and_a_version(island):
+def test_changed_document_gets_new_chunks_and_a_version(island: Path) -> None:
     ingest(island)
     (island / "fog.txt").write_text("The foghorn has been replaced by a bell.")
     report = ingest(island)
@@ -97,7 +106,9 @@ def test_changed_document_gets_new_chunks_and_a_version(island):
     assert fog.chunks.get().vectors.count() == 1
 
 
-def test_removed_file_is_followed_and_other_folders_are_left_alone(island, tmp_path):
+def test_removed_file_is_followed_and_other_folders_are_left_alone(
+    island: Path, tmp_path: Path
+) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "note.txt").write_text("A note about the harbour.")
     ingest(island)
@@ -109,7 +120,7 @@ def test_removed_file_is_followed_and_other_folders_are_left_alone(island, tmp_p
     assert Document.objects.filter(source="other/note.txt").exists()
 
 
-def test_file_that_became_unreadable_keeps_its_last_version(island):
+def test_file_that_became_unreadable_keeps_its_last_version(island: Path) -> None:
     ingest(island)
     (island / "fog.txt").write_bytes(b"\0\1\2")
     report = ingest(island)
@@ -118,7 +129,9 @@ def test_file_that_became_unreadable_keeps_its_last_version(island):
     assert Document.objects.filter(source="island/fog.txt").exists()
 
 
-def test_what_cannot_be_read_is_reported_and_the_rest_goes_on(island, settings):
+def test_what_cannot_be_read_is_reported_and_the_rest_goes_on(
+    island: Path, settings: SettingsWrapper
+) -> None:
     settings.MAX_UPLOAD_BYTES = 2000
     (island / "picture.md").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
     (island / "empty.md").touch()
@@ -137,7 +150,7 @@ def test_what_cannot_be_read_is_reported_and_the_rest_goes_on(island, settings):
     assert "front matter left out" in reasons(report.warnings)["island/front.md"]
 
 
-def test_links_hidden_and_unknown_files_are_passed_over(island):
+def test_links_hidden_and_unknown_files_are_passed_over(island: Path) -> None:
     (island / ".git").mkdir()
     (island / ".git" / "config.md").write_text("hidden")
     (island / ".hidden.md").write_text("hidden")
@@ -150,7 +163,9 @@ def test_links_hidden_and_unknown_files_are_passed_over(island):
     assert report.ignored == {"hidden": 2, "unknown format": 1, "linked folder": 1, "not a file": 2}
 
 
-def test_json_documents_are_followed_one_by_one(tmp_path, no_model):
+def test_json_documents_are_followed_one_by_one(
+    tmp_path: Path, no_model: Callable[[], None]
+) -> None:
     path = tmp_path / "pages.json"
     entries = [
         {"content": "The harbour master is called Inge.", "source": "https://example.com/inge"},
@@ -166,7 +181,7 @@ def test_json_documents_are_followed_one_by_one(tmp_path, no_model):
     assert "another document of this run has the same source" in report.skipped[0].reason
 
 
-def test_json_entry_that_is_gone_is_removed(tmp_path):
+def test_json_entry_that_is_gone_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "pages.json"
     path.write_text(json.dumps([{"content": f"The harbour has {n} piers."} for n in (1, 2, 3)]))
     ingest(path)
@@ -175,13 +190,15 @@ def test_json_entry_that_is_gone_is_removed(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "UPPER", "with space", "-dash", "ä", "a" * 64, "a\n"])
-def test_collection_must_be_named_by_a_slug(island, name):
+def test_collection_must_be_named_by_a_slug(island: Path, name: str) -> None:
     with pytest.raises(InvalidCollectionName, match="cannot name a collection"):
         ingest(island, collection=name)
     assert not Collection.objects.exists()
 
 
-def test_paths_that_hold_nothing_are_refused_and_nothing_is_removed(island, tmp_path):
+def test_paths_that_hold_nothing_are_refused_and_nothing_is_removed(
+    island: Path, tmp_path: Path
+) -> None:
     ingest(island)
     with pytest.raises(NothingToIngest, match="no such file or folder"):
         ingest(tmp_path / "missing")
@@ -192,24 +209,26 @@ def test_paths_that_hold_nothing_are_refused_and_nothing_is_removed(island, tmp_
     assert Document.objects.count() == 4
 
 
-def test_two_folders_of_the_same_name_are_refused(island, tmp_path):
+def test_two_folders_of_the_same_name_are_refused(island: Path, tmp_path: Path) -> None:
     (tmp_path / "b" / "island").mkdir(parents=True)
     (tmp_path / "b" / "island" / "fog.txt").write_text("Another fog.")
     with pytest.raises(NothingToIngest, match=r"would both be 'island/fog\.txt'"):
         ingest(island, tmp_path / "b" / "island")
 
 
-def test_watch_sees_every_file_finished(island):
-    seen = []
+def test_watch_sees_every_file_finished(island: Path) -> None:
+    seen: list[tuple[int, str]] = []
     ingest(island, watch=lambda finished, origin: seen.append((finished, origin)))
     assert seen[-1][0] == 4
     assert [finished for finished, _ in seen] == sorted(finished for finished, _ in seen)
 
 
-def test_interrupted_ingestion_keeps_what_was_stored_and_goes_on(island, monkeypatch):
+def test_interrupted_ingestion_keeps_what_was_stored_and_goes_on(
+    island: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ingestion.pipeline, "CHUNKS_AT_ONCE", 1)
 
-    def interrupt(finished, origin):
+    def interrupt(finished: int, origin: str) -> None:
         if finished == 2:
             raise KeyboardInterrupt
 
@@ -221,10 +240,10 @@ def test_interrupted_ingestion_keeps_what_was_stored_and_goes_on(island, monkeyp
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_ingestions_of_one_folder_at_once_leave_one_of_everything(island):
-    reports = []
+def test_two_ingestions_of_one_folder_at_once_leave_one_of_everything(island: Path) -> None:
+    reports: list[Report] = []
 
-    def work():
+    def work() -> None:
         reports.append(ingest(island))
         connection.close()
 

@@ -1,6 +1,7 @@
 """Normalising: markup goes, words stay."""
 
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,11 +31,11 @@ from knowledge.parsing.normalising import normalise
         ("```\n<b> [a](b.md)\n| a |\n```", "```\n<b> [a](b.md)\n| a |\n```"),
     ],
 )
-def test_markup_is_reduced_to_its_words(text, expected):
+def test_markup_is_reduced_to_its_words(text: str, expected: Any) -> None:
     assert normalise(text) == expected
 
 
-def test_components_go_and_badges_stay_in_mdx():
+def test_components_go_and_badges_stay_in_mdx() -> None:
     text = (
         "import Card from './card'\n\n<Card title={f({a: 1})} wide>\nInside\n</Card>\n\n"
         "**name** <Required />\n\n    <Card />\n{/* no */}"
@@ -42,14 +43,14 @@ def test_components_go_and_badges_stay_in_mdx():
     assert normalise(text) == "Inside\n\n**name** (required)"
 
 
-def test_components_are_text_outside_mdx():
+def test_components_are_text_outside_mdx() -> None:
     assert normalise("the <Card /> element") == "the <Card /> element"
 
 
 @pytest.mark.parametrize(
     "unit", ["<a ", "[", "`", "![a", '<a b="', "<!--", "| a ", "> ", "[a](", "[[a]", "&a", "* _b "]
 )
-def test_hostile_repetition_takes_no_more_than_linear_time(unit):
+def test_hostile_repetition_takes_no_more_than_linear_time(unit: str) -> None:
     begin = time.perf_counter()
     normalise(unit * 1000)
     normalise(unit * 4000)
@@ -57,6 +58,6 @@ def test_hostile_repetition_takes_no_more_than_linear_time(unit):
 
 
 @given(st.text(alphabet=st.sampled_from("ab<>/!-[]()`#|\n \"'{}:*&;="), max_size=60))
-def test_any_text_can_be_normalised(text):
+def test_any_text_can_be_normalised(text: str) -> None:
     assert isinstance(normalise(text), str)
     assert isinstance(normalise(text, mdx=True), str)

@@ -1,5 +1,4 @@
 """Parsing: what each format yields, and what is refused with which reason."""
-# ruff: noqa: RUF001 (other scripts are what is tested)
 
 import json
 from contextlib import suppress
@@ -10,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge.errors import Unreadable
-from knowledge.parsing import FORMATS, is_readable, parse
+from knowledge.parsing import FORMATS, Page, is_readable, parse
 
 
-def only(name: str, body: bytes):
+def only(name: str, body: bytes) -> Page:
     (page,) = parse(name, body)
     return page
 
 
-def test_front_matter_describes_the_page():
+def test_front_matter_describes_the_page() -> None:
     page = only(
         "a.md",
         b"---\ntitle: Booking\ndescription: How.\ntags: [x, y]\ncrumbs: A > B\nlang: DE\n"
@@ -29,7 +28,7 @@ def test_front_matter_describes_the_page():
     assert (page.last_updated, page.content, page.warnings) == (date(2026, 3, 4), "Text", [])
 
 
-def test_page_without_front_matter_takes_its_title_from_the_first_heading():
+def test_page_without_front_matter_takes_its_title_from_the_first_heading() -> None:
     page = only("a.md", b"# Hello\n\nText")
     assert (page.title, page.warnings) == ("Hello", ["no front matter"])
 
@@ -43,7 +42,7 @@ def test_page_without_front_matter_takes_its_title_from_the_first_heading():
         ("x: !!python/object:os.system y", "could not determine a constructor"),
     ],
 )
-def test_broken_front_matter_is_a_warning_and_the_text_goes_on(front, reason):
+def test_broken_front_matter_is_a_warning_and_the_text_goes_on(front: str, reason: str) -> None:
     page = only("a.md", f"---\n{front}\n---\nThe text.".encode())
     assert page.content == "The text."
     assert len(page.warnings) == 1
@@ -51,7 +50,7 @@ def test_broken_front_matter_is_a_warning_and_the_text_goes_on(front, reason):
     assert reason in page.warnings[0]
 
 
-def test_html_yields_its_main_part_as_markdown():
+def test_html_yields_its_main_part_as_markdown() -> None:
     page = only(
         "a.html",
         b"<html lang='en'><head><title>T</title><meta name='description' content='D'></head>"
@@ -72,11 +71,11 @@ def test_html_yields_its_main_part_as_markdown():
         ("Привет, как дела".encode("cp1251"), "Привет, как дела"),
     ],
 )
-def test_text_is_read_in_the_encoding_it_is_in(body, text):
+def test_text_is_read_in_the_encoding_it_is_in(body: bytes, text: str) -> None:
     assert only("a.txt", body).content == text
 
 
-def test_json_documents_keep_what_they_say_about_themselves():
+def test_json_documents_keep_what_they_say_about_themselves() -> None:
     entries = [
         {"content": "One [x](y.md)", "title": "First", "source": "https://example.com/1"},
         {"content": "Two", "version": 3, "chunks": [], "colour": "red"},
@@ -109,18 +108,20 @@ def test_json_documents_keep_what_they_say_about_themselves():
         ("a.docx", b"x", "its format is not known"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_reason(name, body, reason):
+def test_what_cannot_be_read_is_refused_with_the_reason(
+    name: str, body: bytes, reason: str
+) -> None:
     with pytest.raises(Unreadable, match=reason):
         parse(name, body)
 
 
-def test_formats_are_told_by_the_end_of_the_name():
+def test_formats_are_told_by_the_end_of_the_name() -> None:
     assert is_readable("README.MD")
     assert not is_readable("md")
     assert not is_readable("archive.zip")
 
 
 @given(st.binary(max_size=200), st.sampled_from(sorted(FORMATS)))
-def test_any_bytes_are_read_or_refused(body, suffix):
+def test_any_bytes_are_read_or_refused(body: bytes, suffix: str) -> None:
     with suppress(Unreadable):
         assert parse(f"a{suffix}", body)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from knowledge.search.quality import judge
 
 
-def verdict(cosines, *, threshold=0.35, min_hits=3, chunks=100):
+def verdict(cosines: list[float | None], *, threshold=0.35, min_hits=3, chunks=100):
     return judge(cosines, threshold=threshold, min_hits=min_hits, chunks=chunks)
 
 
@@ -22,26 +22,26 @@ def verdict(cosines, *, threshold=0.35, min_hits=3, chunks=100):
         ([], "poor"),
     ],
 )
-def test_quality_follows_from_the_best_hits(cosines, quality):
+def test_quality_follows_from_the_best_hits(cosines: list[float | None], quality: str) -> None:
     found = verdict(cosines)
     assert (found.quality, found.no_context) == (quality, quality == "poor")
 
 
-def test_weak_hits_further_down_do_not_spoil_good_ones():
+def test_weak_hits_further_down_do_not_spoil_good_ones() -> None:
     assert verdict([0.7, 0.6, 0.5] + [0.0] * 20).quality == "excellent"
 
 
-def test_two_chunks_in_all_need_not_be_three_hits():
+def test_two_chunks_in_all_need_not_be_three_hits() -> None:
     assert not verdict([0.6, 0.5], chunks=2).no_context
 
 
-def test_words_alone_are_at_best_good():
+def test_words_alone_are_at_best_good() -> None:
     assert verdict([None, None, None]).quality == "good"
     assert verdict([None]).quality == "poor"
 
 
 @given(st.lists(st.floats(-1, 1), max_size=10), st.floats(0, 1))
-def test_a_better_hit_never_makes_it_worse(cosines, better):
+def test_a_better_hit_never_makes_it_worse(cosines: list[float | None], better: float) -> None:
     ranks = ["poor", "good", "excellent"]
     before, after = verdict(cosines), verdict([*cosines, max([better, *cosines])])
     assert ranks.index(after.quality) >= ranks.index(before.quality)

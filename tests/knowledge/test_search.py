@@ -1,6 +1,11 @@
 """Search: the right passage first, and an honest answer when there is none."""
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
 import pytest
+from pytest_django.fixtures import SettingsWrapper
 
 from knowledge import embedding, ingestion
 from knowledge.errors import EmbeddingUnavailable, UnknownCollection
@@ -11,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def searched(island, settings):
+def searched(island: Path, settings: SettingsWrapper) -> None:
     """Ingest the island; its questions are judged by the threshold measured for the model."""
     settings.SEARCH_CONFIDENCE_THRESHOLD = 0.35
     ingestion.ingest(ingestion.find([island]), collection="island")
@@ -29,13 +34,13 @@ def searched(island, settings):
     ],
 )
 @pytest.mark.usefixtures("searched")
-def test_best_passage_is_the_one_that_answers(question, source, section):
+def test_best_passage_is_the_one_that_answers(question: str, source: str, section: str) -> None:
     first = search(question, collections=["island"]).passages[0]
     assert (first.source, first.section) == (f"island/{source}", section)
 
 
 @pytest.mark.usefixtures("searched")
-def test_passage_holds_what_a_citation_needs():
+def test_passage_holds_what_a_citation_needs() -> None:
     passage = search("How do I cancel a booking?", collections=["island"]).passages[0]
     document = Document.objects.get(source="island/ferry-booking.md")
     assert (passage.document_id, passage.version) == (document.pk, 1)
@@ -46,14 +51,14 @@ def test_passage_holds_what_a_citation_needs():
 
 
 @pytest.mark.usefixtures("searched")
-def test_question_about_something_else_finds_no_context():
+def test_question_about_something_else_finds_no_context() -> None:
     found = search("What is the best pizza recipe?", collections=["island"])
     assert (found.no_context, found.quality) == (True, "poor")
     assert found.stats["mean_cosine"] < 0.35
 
 
 @pytest.mark.usefixtures("searched")
-def test_question_the_documents_answer_has_context():
+def test_question_the_documents_answer_has_context() -> None:
     found = search("When does the foghorn of the lighthouse sound?", collections=["island"])
     assert not found.no_context
     assert found.error == ""
@@ -62,14 +67,14 @@ def test_question_the_documents_answer_has_context():
 
 
 @pytest.mark.usefixtures("searched")
-def test_each_section_is_found_once_and_the_limit_is_kept():
+def test_each_section_is_found_once_and_the_limit_is_kept() -> None:
     passages = search("lighthouse guests ferry", collections=[], limit=3).passages
     assert len(passages) == 3
     assert len({(each.document_id, each.section) for each in passages}) == 3
 
 
 @pytest.mark.usefixtures("searched")
-def test_second_wording_brings_in_what_the_first_missed():
+def test_second_wording_brings_in_what_the_first_missed() -> None:
     alone = search("zzz", collections=["island"]).passages[0]
     helped = search("zzz", collections=["island"], alternative="folding bicycle price").passages[0]
     assert alone != helped
@@ -77,7 +82,7 @@ def test_second_wording_brings_in_what_the_first_missed():
 
 
 @pytest.mark.usefixtures("searched")
-def test_only_the_named_collections_are_searched(tmp_path):
+def test_only_the_named_collections_are_searched(tmp_path: Path) -> None:
     (tmp_path / "mill.txt").write_text("The windmill grinds rye and wheat for the bakery.")
     ingestion.ingest(ingestion.find([tmp_path / "mill.txt"]), collection="mill")
     (passage,) = search("windmill", collections=["mill"]).passages
@@ -89,14 +94,16 @@ def test_only_the_named_collections_are_searched(tmp_path):
 
 
 @pytest.mark.usefixtures("searched")
-def test_unknown_collection_is_named_with_those_that_exist():
+def test_unknown_collection_is_named_with_those_that_exist() -> None:
     with pytest.raises(UnknownCollection, match=r"no collection 'mars'.*exist: island"):
         search("x", collections=["island", "mars"])
 
 
 @pytest.mark.usefixtures("searched")
-def test_words_alone_are_compared_when_the_model_cannot_be_loaded(monkeypatch):
-    def missing(texts):
+def test_words_alone_are_compared_when_the_model_cannot_be_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missing(texts: Sequence[str]) -> NoReturn:
         raise EmbeddingUnavailable("The weights are gone.")
 
     monkeypatch.setattr(embedding, "encode", missing)
@@ -111,22 +118,24 @@ def test_words_alone_are_compared_when_the_model_cannot_be_loaded(monkeypatch):
 @pytest.mark.parametrize(
     "question", ["", "  ", "\0", "?!", "'; --", "a\\'b & | ! <->", "😀", "x" * 20000]
 )
-def test_no_question_breaks_the_search(question):
+def test_no_question_breaks_the_search(question: str) -> None:
     assert search(question, collections=["island"]).quality in {"poor", "good"}
 
 
-def test_nothing_ingested_is_no_context_and_no_error():
+def test_nothing_ingested_is_no_context_and_no_error() -> None:
     found = search("Anything?", collections=[])
     assert (found.passages, found.no_context, found.quality) == ((), True, "poor")
 
 
-def test_words_are_stemmed_in_the_language_of_the_document(tmp_path, monkeypatch):
+def test_words_are_stemmed_in_the_language_of_the_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = "Der Leuchtturm hat vier Zimmer für Gäste, und morgens läutet die Glocke. " * 2
     (tmp_path / "turm.txt").write_text(text, encoding="utf-8")
     ingestion.ingest(ingestion.find([tmp_path / "turm.txt"]), collection="turm")
     assert Document.objects.get().config == "german"
 
-    def missing(texts):
+    def missing(texts: Sequence[str]) -> NoReturn:
         raise EmbeddingUnavailable
 
     monkeypatch.setattr(embedding, "encode", missing)

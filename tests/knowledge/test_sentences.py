@@ -1,5 +1,6 @@
 """Sentences: what of a passage can be quoted."""
-# ruff: noqa: RUF001 (other scripts are what is tested)
+
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,16 +25,16 @@ from knowledge.sentences import split
         (" \n\n ", []),
     ],
 )
-def test_paragraph_splits_into_its_sentences(text, expected):
+def test_paragraph_splits_into_its_sentences(text: str, expected: Any) -> None:
     assert split(text) == expected
 
 
-def test_list_items_are_whole_and_lose_their_markers():
+def test_list_items_are_whole_and_lose_their_markers() -> None:
     text = "Steps:\n\n* First one. Still first\n  goes on.\n2. Second `x.y`\n- [ ] Third"
     assert split(text) == ["Steps:", "First one. Still first goes on.", "Second `x.y`", "Third"]
 
 
-def test_code_block_is_one_statement_with_its_fences():
+def test_code_block_is_one_statement_with_its_fences() -> None:
     assert split("Run:\n\n```sh\na. B\n\nc\n```\nDone. Well.") == [
         "Run:",
         "```sh\na. B\n\nc\n```",
@@ -42,11 +43,11 @@ def test_code_block_is_one_statement_with_its_fences():
     ]
 
 
-def test_code_block_that_never_ends_is_still_one_statement():
+def test_code_block_that_never_ends_is_still_one_statement() -> None:
     assert split("```\nopen. End") == ["```\nopen. End"]
 
 
-def test_table_rows_are_whole_and_headings_are_left_out():
+def test_table_rows_are_whole_and_headings_are_left_out() -> None:
     assert split("## Prices\n| a. B | c |\n|---|---|\n| 1 | 2 |\n---\nText.") == [
         "| a. B | c |",
         "| 1 | 2 |",
@@ -55,10 +56,10 @@ def test_table_rows_are_whole_and_headings_are_left_out():
 
 
 @given(st.text(alphabet=st.sampled_from("aB .!?\n-*#|`1。>"), max_size=80))
-def test_every_statement_says_something_and_nothing_crashes(text):
+def test_every_statement_says_something_and_nothing_crashes(text: str) -> None:
     assert all(statement.strip() for statement in split(text))
 
 
 @given(st.lists(st.sampled_from(["One is here.", "Is two?", "Three!"]), max_size=6))
-def test_sentences_put_together_again_are_the_paragraph(sentences):
+def test_sentences_put_together_again_are_the_paragraph(sentences: list[str]) -> None:
     assert split(" ".join(sentences)) == sentences

@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 from rich.console import Console
 
+from assistant import embedded
 from assistant.health import missing_parts
 from assistant.management.commands.serve import web
 from assistant.management.commands.workers import processes
@@ -23,6 +24,7 @@ from knowledge.models import Collection
 OWN_DOCUMENTATION = "docent"
 ADMIN = "admin"
 TELL_SECONDS = 20.0
+KEEP_SECONDS = 3.0
 
 
 class Command(BaseCommand):
@@ -51,8 +53,11 @@ class Command(BaseCommand):
             console.print(f"\n[bold green]Docent is ready: http://{host}:{port}/[/]")
             console.print(f"Documents and conversations: http://{host}:{port}/admin/")
             console.print("Stop everything with Ctrl-C.\n")
+            _keep_servers()
 
-        sys.exit(supervise(processes([]) | {"web": web(host, port)}, announce))
+        code = supervise(processes([]) | {"web": web(host, port)}, announce)
+        embedded.leave(wait=True)
+        sys.exit(code)
 
     def _admin(self, console: Console) -> None:
         if User.objects.filter(is_superuser=True).exists():
@@ -80,6 +85,13 @@ def _ingest_documentation(console: Console) -> None:
     )
     if done.returncode:
         console.print(f"[red]Docent's own documentation was not ingested.[/]\n{done.stderr}")
+
+
+def _keep_servers() -> None:
+    """Start the embedded servers again should their keeper be killed; costs next to nothing."""
+    while True:
+        time.sleep(KEEP_SECONDS)
+        embedded.join()
 
 
 def _await_readiness(console: Console) -> None:

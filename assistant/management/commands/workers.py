@@ -43,9 +43,7 @@ class Command(BaseCommand):
         """Become the worker, or watch over several."""
         names: list[str] = options["name"]
         if unknown := [name for name in names if name not in NAMES]:
-            raise CommandError(
-                f"There is no worker {unknown[0]!r}; there are: {', '.join(NAMES)}."
-            )
+            raise CommandError(f"There is no worker {unknown[0]!r}; there are: {', '.join(NAMES)}.")
         if options["together"]:
             names = names or list(NAMES)
         if names == [SWEEPER]:
@@ -85,9 +83,7 @@ def consume(names: Sequence[str], more_queues: Sequence[str] = ()) -> None:
     queues += more_queues
     # Celery warns root because of pickle; these workers accept JSON only.
     warnings.simplefilter("ignore", SecurityWarning)
-    threads = sum(
-        1 if name == INGEST else settings.ROLE_CONCURRENCY[Role(name)] for name in names
-    )
+    threads = sum(1 if name == INGEST else settings.ROLE_CONCURRENCY[Role(name)] for name in names)
     app.worker_main(
         [
             "--quiet",

@@ -44,7 +44,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"{name!r} already exists as another kind of user: choose another name."
             )
-        _, key = AuthToken.objects.create(user)
+        _, key = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
         self.stdout.write(key)
         self.stderr.write(
             f"This is the key of {name!r}. It is shown only now; send it as\n"

@@ -95,7 +95,7 @@ class Command(BaseCommand):
     def _show(self, said: dict[str, Any]) -> None:
         self.console.print(Markdown(said["reply"]))
         for action in said["suggested_actions"]:
-            self.console.print(f"  [cyan]›[/] {action}")
+            self.console.print(f"  [cyan]→[/] {action}")
         self.console.print(
             f"[dim]{said['status']}, {said['mode']}, {said['usage']['seconds']} s, "
             f"turn {said['turn_id']}[/]\n"

@@ -82,9 +82,11 @@ def ingest_watched(findings: Findings, console: Console, options: dict[str, Any]
         task = progress.add_task("", total=len(findings.files), rate="")
 
         def watch(finished: int, origin: str) -> None:
-            speed = progress.tasks[task].finished_speed or progress.tasks[task].speed
-            rate = f"{speed:.1f} files/s" if speed else ""
-            progress.update(task, completed=finished, description=origin, rate=rate)
+            # Files are finished in bursts; only the average since the start says how it goes.
+            speed = finished / (progress.tasks[task].elapsed or 1)
+            progress.update(
+                task, completed=finished, description=origin, rate=f"{speed:.1f} files/s"
+            )
 
         return ingest(
             findings,

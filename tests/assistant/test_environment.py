@@ -1,0 +1,41 @@
+"""Server addresses as people write them, and as Django and Celery want them."""
+
+import pytest
+from environs import EnvError
+
+from assistant.environment import broker_url, postgres_options
+
+
+def test_a_database_address_is_taken_apart() -> None:
+    found = postgres_options("postgresql://ann:p%40ss@db.example:6432/docent?sslmode=require")
+    assert (found["USER"], found["PASSWORD"]) == ("ann", "p@ss")
+    assert (found["HOST"], found["PORT"], found["NAME"]) == ("db.example", "6432", "docent")
+    assert found["OPTIONS"]["sslmode"] == "require"
+
+
+def test_a_database_may_be_behind_a_unix_socket() -> None:
+    assert postgres_options("postgresql://docent@/docent?host=%2Frun%2Fpg")["HOST"] == "/run/pg"
+
+
+@pytest.mark.parametrize("address", ["mysql://host/name", "docent", "postgresql://host"])
+def test_an_unusable_database_address_is_refused_by_name(address: str) -> None:
+    with pytest.raises(EnvError, match="DATABASE_URL"):
+        postgres_options(address)
+
+
+@pytest.mark.parametrize(
+    ("address", "broker"),
+    [
+        ("redis://host:6379/3", "redis://host:6379/3"),
+        ("rediss://host", "rediss://host"),
+        ("unix:///run/redis.sock", "redis+socket:///run/redis.sock?virtual_host=0"),
+        ("unix:///run/redis.sock?db=2", "redis+socket:///run/redis.sock?virtual_host=2"),
+    ],
+)
+def test_a_redis_address_is_spelt_as_celery_wants_it(address: str, broker: str) -> None:
+    assert broker_url(address) == broker
+
+
+def test_an_unusable_redis_address_is_refused_by_name() -> None:
+    with pytest.raises(EnvError, match="REDIS_URL"):
+        broker_url("http://host")

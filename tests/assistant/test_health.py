@@ -1,0 +1,34 @@
+"""Whether Docent says truthfully that it can answer."""
+
+import pytest
+from django.test import Client
+
+from agents import presence
+from agents.events import connection
+from agents.names import Role
+
+
+@pytest.fixture(autouse=True)
+def nobody() -> None:
+    """No worker has left word."""
+    for key in connection().scan_iter(presence.KEY + "*"):
+        connection().delete(key)
+
+
+@pytest.mark.django_db
+def test_it_is_ready_when_every_queue_has_a_consumer(client: Client) -> None:
+    presence.announce([role.queue for role in Role])
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["status"]) == (200, "ready")
+
+
+@pytest.mark.django_db
+def test_a_role_without_a_consumer_is_named(client: Client) -> None:
+    presence.announce([role.queue for role in Role if role is not Role.EVALUATOR])
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["problems"] == ["No worker listens for the role evaluator."]
+
+
+def test_being_alive_needs_nothing(client: Client) -> None:
+    assert client.get("/healthz").status_code == 200
