@@ -4,7 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from langdetect import DetectorFactory, LangDetectException, detect_langs
+from langdetect import (
+    DetectorFactory,
+    LangDetectException,
+    detect_langs,
+)
 
 from knowledge.sentences import split
 

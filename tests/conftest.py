@@ -1,13 +1,17 @@
 """Fixtures that every test may use."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from celery import current_app
+from django.conf import settings
 
 from agents import envelopes
 from agents.models import Envelope
+from assistant.environment import broker_url
 
 MEMORY: dict[str, Any] = {
     "text": "How do I exclude my own visits?",
@@ -27,6 +31,14 @@ MEMORY: dict[str, Any] = {
 }
 
 Begin = Callable[..., Envelope]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_redis() -> None:
+    """Tests that run side by side ring and listen in databases of their own."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    settings.REDIS_URL = f"{settings.REDIS_URL}?db={int(worker) + 3}"
+    current_app.conf.broker_url = broker_url(settings.REDIS_URL)
 
 
 @pytest.fixture

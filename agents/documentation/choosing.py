@@ -6,32 +6,32 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.documentation.choice import Choice
 from agents.documentation.excerpts import LEADING, Excerpt
 from agents.terms import APOSTROPHE, words
 
 # Below this no excerpt answers the question.
 ANSWERS = 0.38
 # A further excerpt must come this close to the best one; one beside a chosen one, this close;
-# a list is quoted whole when half of it comes this close.
-CLOSE, BESIDE, HALF_OF_LIST = 0.84, 0.66, 0.66
+# a list is quoted whole when most of it comes this close.
+CLOSE, BESIDE, MOST_OF_LIST = 0.84, 0.66, 0.66
 # "It does not…" right after a chosen sentence goes on about it.
 GOES_ON = 0.45
 # Answers read better from one place: its excerpts count this much more, and few places are left.
 SAME_PASSAGE = 0.05
-MOST_PASSAGES = 3
-# A second list makes an answer long: it has to be nearly as good.
-SECOND_LIST = 0.95
-# "See here." and "This is why." say nothing by themselves.
+# A second list, or one from elsewhere, makes an answer long: it has to be nearly as good.
+ANOTHER_LIST = 0.95
+# "See here.", a bare link and a question say nothing; "This is why." says little by itself.
 POINTS, LEANS = 0.15, 0.04
 FEWEST_WORDS = 4
-# Excerpts more alike than this say the same.
-SAME = 0.87
 MOST, BRIEF, DETAILED = 5, 2, 9
-MOST_ITEMS = 8
-LEANING = re.compile(r"^(?:this|that|these|those|it|they|then|however|but|so)\b", re.IGNORECASE)
+LEANING = re.compile(
+    r"^\W*(?:this|that|these|those|it|they|then|however|but|so|or|and|also)\b", re.IGNORECASE
+)
 POINTER = re.compile(
     r"^\W*(?:see|read|learn|check|view|click|more)\b.{0,90}$|\bhere\W*(?:\]\S*)?$"
-    rf"|^here['{APOSTROPHE}]s how\b.*[^:]$",
+    rf"|^here['{APOSTROPHE}]s how\b.*[^:]$"
+    r"|^\W*\[[^\]]*\]\([^)]*\)\W*$|\?$",
     re.IGNORECASE,
 )
 EXACT = re.compile(r"^(\d+) (?:lines|sentences)$")
@@ -45,44 +45,6 @@ def length_wished(notes: Sequence[str]) -> int:
     if "brief" in notes:
         return BRIEF
     return DETAILED if "detailed" in notes else MOST
-
-
-class Choice:
-    """The excerpts chosen so far, refusing what repeats them or goes beyond the length."""
-
-    def __init__(
-        self, excerpts: Sequence[Excerpt], vectors: NDArray[np.float32], most: int
-    ) -> None:
-        self.excerpts = excerpts
-        self.vectors = vectors
-        self.most = most
-        self.chosen: list[int] = []
-        self.lists = 0
-
-    def take(self, place: int) -> bool:
-        """Take one excerpt; False when it is refused."""
-        if place in self.chosen or len(self.chosen) >= self.most:
-            return False
-        ranks = {self.excerpts[other].rank for other in self.chosen}
-        if len(ranks) >= MOST_PASSAGES and self.excerpts[place].rank not in ranks:
-            return False
-        if self.chosen and float((self.vectors[self.chosen] @ self.vectors[place]).max()) > SAME:
-            return False
-        self.chosen.append(place)
-        return True
-
-    def take_series(self, place: int) -> None:
-        """Take the list an excerpt belongs to, with the sentence that leads to it."""
-        first = self.excerpts[place]
-        members = [
-            other
-            for other, s in enumerate(self.excerpts)
-            if s.rank == first.rank and s.series == first.series
-        ]
-        self.most = max(self.most, len(self.chosen) + min(len(members), MOST_ITEMS))
-        self.lists += 1
-        for member in members:
-            self.take(member)
 
 
 def choose(
@@ -103,8 +65,9 @@ def choose(
     for place in (int(each) for each in np.argsort(-worthy)):
         if worthy[place] < max(CLOSE * best, ANSWERS) or len(choice.chosen) >= choice.most:
             break
-        whole = most >= MOST and _whole_list(excerpts, worthy, place, HALF_OF_LIST * best)
-        if whole and (not choice.lists or worthy[place] >= SECOND_LIST * best):
+        whole = most >= MOST and _whole_list(excerpts, worthy, place, MOST_OF_LIST * best)
+        first = not choice.lists and excerpts[place].rank == excerpts[lead].rank
+        if whole and (first or worthy[place] >= ANOTHER_LIST * best):
             choice.take_series(place)
         elif choice.take(place) and most >= MOST:
             _take_beside(choice, worthy, place, best)
@@ -134,7 +97,7 @@ def _whole_list(
         if s.rank == excerpt.rank and s.series == excerpt.series
     ]
     steps = any(excerpts[member].numbered for member in members)
-    return steps or 2 * sum(scores[member] >= floor for member in members) >= len(members)
+    return steps or 2 * sum(scores[member] >= floor for member in members) > len(members)
 
 
 def _without_loose_ends(excerpts: Sequence[Excerpt], chosen: Sequence[int]) -> list[int]:

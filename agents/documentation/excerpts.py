@@ -1,6 +1,7 @@
 """Excerpts: what the passages say, piece by piece, and how near each is to the question."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,8 +16,14 @@ from knowledge.sentences import blocks, split
 # Shares of an excerpt's score. Steps are terse: their heading and what stands around them say
 # what they are about.
 OWN, AROUND, HEADING, TERMS = 0.45, 0.15, 0.15, 0.25
-# Passages come best first; the last of eight starts a little lower.
-PER_RANK = 0.01
+# Passages come best first; each starts a little lower than the one before.
+PER_RANK = 0.02
+# Who asks how something is done wants the steps.
+STEPS, FEWEST_STEPS = 0.1, 3
+HOW_TO = re.compile(
+    r"^\W*(?:how (?:do|can|to|could|should)|wie|cómo|comment|как|\u600e\u4e48|\u5982\u4f55)",
+    re.IGNORECASE,
+)
 # How a sentence ends that leads to a list; the second is the Chinese colon.
 LEADING = (":", "\uff1a")
 NUMBERED = r"^\s*\d{1,3}[.)]\s+"
@@ -76,6 +83,9 @@ def scored(
     scores += np.array(
         [AROUND * around[s.rank] + HEADING * topical[s.rank] - PER_RANK * s.rank for s in excerpts]
     )
+    if HOW_TO.match(question):
+        length = Counter((s.rank, s.series) for s in excerpts if s.kind == "item")
+        scores += STEPS * np.array([length[s.rank, s.series] >= FEWEST_STEPS for s in excerpts])
     return excerpts, scores.astype(np.float32), own
 
 

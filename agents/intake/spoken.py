@@ -26,7 +26,11 @@ LOADING = Lock()
 EVERYDAY = vocabulary(Path(__file__).parent / "everyday_words.txt")
 # From here on letter statistics count in full; below, they are a gamble (measured on questions
 # cut to their first two to four words).
-ENOUGH_LETTERS = 30
+ENOUGH_LETTERS = 35
+# Chance of a language the letters do not suggest at all: product names mislead them.
+UNSEEN = 0.05
+# What one telling word adds to the logarithm of the odds, and how many words count.
+HINT, MOST_HINTS = 3.5, 4
 ENOUGH_WORDS = 4
 # Characters that settle the language of any message.
 ENOUGH_TEXT = 2000
@@ -73,7 +77,7 @@ def _hints(text: str) -> dict[str, float]:
 def _familiarity(language: str, text: str) -> float:
     """How likely a language is before a word of it is read; less so in very short texts."""
     if language == ENGLISH:
-        return 1.5
+        return 2.0
     if language in LOCALES:
         return 1.0
     short = len(text.split()) < ENOUGH_WORDS
@@ -98,8 +102,8 @@ def likelihood(text: str, leaning: Mapping[str, float] | None = None) -> dict[st
     candidates = set(by_letters) | set(hints) | set(LOCALES) | set(leaning or {})
     trust = min(1.0, sum(map(str.isalpha, plain)) / ENOUGH_LETTERS)
     odds = {
-        language: (by_letters.get(language, 0) + 0.02) ** trust
-        * math.exp(3 * min(hints[language], 4))
+        language: (by_letters.get(language, 0) + UNSEEN) ** trust
+        * math.exp(HINT * min(hints[language], MOST_HINTS))
         * _familiarity(language, plain)
         * (leaning or {}).get(language, 1.0)
         for language in candidates - NOT_LATIN

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from agents.intake.guardrails import judge
-from knowledge import embedding
+from knowledge import embedding, weights
 
 
 def verdict(question: str) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def test_stricter_settings_decline_more(settings: Settings) -> None:
 def test_without_an_embedding_the_question_is_declined_politely(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(embedding, "PACKAGE", "weights_nobody_installed")
+    monkeypatch.setattr(weights, "PACKAGE", "weights_nobody_installed")
     monkeypatch.setattr(embedding, "_process", embedding.Lazily())
     writes = verdict("How do I exclude my own visits?")
     assert writes["guardrails_passed"] is False

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 from knowledge import embedding, models, weights
 
@@ -40,9 +40,9 @@ def test_no_text_gives_no_vector() -> None:
 def test_threads_may_encode_at_the_same_time() -> None:
     texts = [f"Sentence number {number}" for number in range(8)]
     expected = embedding.encode(texts)
-    seen = {}
+    seen: dict[int, Any] = {}
 
-    def work(name: str):
+    def work(name: int) -> None:
         seen[name] = embedding.encode(texts)
 
     threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
@@ -74,7 +74,7 @@ def test_models_and_embedding_agree_on_the_local_model() -> None:
 
 
 def test_graph_is_made_once_and_left_in_the_state_folder(
-    settings: SettingsWrapper, tmp_path: Path
+    settings: Settings, tmp_path: Path
 ) -> None:
     settings.STATE_DIR = tmp_path
     made = weights.graph()

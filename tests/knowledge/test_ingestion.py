@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import pytest
 from django.db import connection
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 from knowledge import embedding, ingestion
 from knowledge.errors import InvalidCollectionName, NothingToIngest
@@ -130,7 +130,7 @@ def test_file_that_became_unreadable_keeps_its_last_version(island: Path) -> Non
 
 
 def test_what_cannot_be_read_is_reported_and_the_rest_goes_on(
-    island: Path, settings: SettingsWrapper
+    island: Path, settings: Settings
 ) -> None:
     settings.MAX_UPLOAD_BYTES = 2000
     (island / "picture.md").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")

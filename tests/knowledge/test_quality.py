@@ -1,14 +1,16 @@
 """Quality: when a search has found nothing that could carry an answer."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.search.quality import judge
+from knowledge.search.quality import Verdict, judge
 
 
-def verdict(cosines: list[float | None], *, threshold=0.35, min_hits=3, chunks=100):
-    return judge(cosines, threshold=threshold, min_hits=min_hits, chunks=chunks)
+def verdict(cosines: Sequence[float | None], chunks: int = 100) -> Verdict:
+    return judge(cosines, threshold=0.35, min_hits=3, chunks=chunks)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +24,7 @@ def verdict(cosines: list[float | None], *, threshold=0.35, min_hits=3, chunks=1
         ([], "poor"),
     ],
 )
-def test_quality_follows_from_the_best_hits(cosines: list[float | None], quality: str) -> None:
+def test_quality_follows_from_the_best_hits(cosines: list[float], quality: str) -> None:
     found = verdict(cosines)
     assert (found.quality, found.no_context) == (quality, quality == "poor")
 
@@ -41,7 +43,7 @@ def test_words_alone_are_at_best_good() -> None:
 
 
 @given(st.lists(st.floats(-1, 1), max_size=10), st.floats(0, 1))
-def test_a_better_hit_never_makes_it_worse(cosines: list[float | None], better: float) -> None:
+def test_a_better_hit_never_makes_it_worse(cosines: list[float], better: float) -> None:
     ranks = ["poor", "good", "excellent"]
     before, after = verdict(cosines), verdict([*cosines, max([better, *cosines])])
     assert ranks.index(after.quality) >= ranks.index(before.quality)

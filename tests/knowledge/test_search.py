@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 from knowledge import embedding, ingestion
 from knowledge.errors import EmbeddingUnavailable, UnknownCollection
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def searched(island: Path, settings: SettingsWrapper) -> None:
+def searched(island: Path, settings: Settings) -> None:
     """Ingest the island; its questions are judged by the threshold measured for the model."""
     settings.SEARCH_CONFIDENCE_THRESHOLD = 0.35
     ingestion.ingest(ingestion.find([island]), collection="island")
@@ -46,6 +46,7 @@ def test_passage_holds_what_a_citation_needs() -> None:
     assert (passage.document_id, passage.version) == (document.pk, 1)
     assert (passage.title, passage.crumbs, passage.language) == ("Booking a ferry", [], "en")
     assert passage.text.startswith("A booking can be cancelled")
+    assert passage.cosine is not None
     assert 0.5 < passage.cosine <= 1
     assert passage.score > 0
 

@@ -28,6 +28,7 @@ def upload() -> Ingest:
 def test_upload_becomes_a_document_and_its_bytes_are_let_go(upload: Ingest) -> None:
     report = ingestion.run(upload.pk)
     upload.refresh_from_db()
+    assert report is not None
     assert report.new == ["fog.md"]
     assert (upload.status, upload.report["new"], bytes(upload.body)) == ("done", ["fog.md"], b"")
     assert Document.objects.get().collection == upload.collection
@@ -45,7 +46,9 @@ def test_upload_in_other_hands_is_left_alone_until_its_lease_ends(upload: Ingest
     assert not ingestion.waiting().exists()
     Ingest.objects.update(lease_until=now() - timedelta(seconds=1))
     assert ingestion.waiting().get() == upload
-    assert ingestion.run(str(upload.pk)).new == ["fog.md"]
+    report = ingestion.run(str(upload.pk))
+    assert report is not None
+    assert report.new == ["fog.md"]
 
 
 def test_upload_that_killed_three_workers_is_given_up(upload: Ingest) -> None:
@@ -82,7 +85,9 @@ def test_upload_of_the_same_name_replaces_the_document(upload: Ingest) -> None:
     second = Ingest.objects.create(
         collection=upload.collection, name="fog.md", body=b"The foghorn is silent now."
     )
-    assert ingestion.run(second.pk).changed == ["fog.md"]
+    report = ingestion.run(second.pk)
+    assert report is not None
+    assert report.changed == ["fog.md"]
     assert Document.objects.get().version == 2
 
 
