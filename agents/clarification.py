@@ -78,10 +78,10 @@ def _listed(lead: Phrase, offered: Sequence[str], language: str) -> str:
 
 def _lead(reason: Reason, passages: Sequence[Passage]) -> Phrase:
     """What the options are, said no stronger than they were found."""
-    if reason in OPEN:
+    if reason in OPEN and reason is not Reason.VAGUE_REQUEST:
         return Phrase.MEANT
     near = any(p.cosine is None or p.cosine >= CLOSE for p in passages)
-    return Phrase.NEARBY if near and reason not in DECLINING else Phrase.COVERED
+    return Phrase.NEARBY if near and reason in PARTICULAR else Phrase.COVERED
 
 
 def _asked(view: View, reason: Reason, offered: Sequence[str], language: str) -> list[str]:

@@ -25,11 +25,12 @@ def route(held: Claim) -> Outcome:
 
 
 def _task(role: Role) -> "Task[[str, int], None]":
-    work = route if role is Role.MANAGER else run_agent
+    manages = role is Role.MANAGER
+    work = route if manages else run_agent
 
     @shared_task(name=role.queue)
     def run(envelope_id: str, number: int) -> None:
-        perform(uuid.UUID(envelope_id), number, work)
+        perform(uuid.UUID(envelope_id), number, work, quick=manages)
 
     return run
 

@@ -17,7 +17,7 @@ ANSWERS = 0.38
 CLOSE, BESIDE, MOST_OF_LIST = 0.84, 0.66, 0.66
 # "It does not…" right after a chosen sentence goes on about it.
 GOES_ON = 0.45
-# Answers read better from one place: its excerpts count this much more, and few places are left.
+# Answers read better from one place: its excerpts count this much more.
 SAME_PASSAGE = 0.05
 # A second list, or one from elsewhere, makes an answer long: it has to be nearly as good.
 ANOTHER_LIST = 0.95

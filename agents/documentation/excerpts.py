@@ -84,7 +84,9 @@ def scored(
         [AROUND * around[s.rank] + HEADING * topical[s.rank] - PER_RANK * s.rank for s in excerpts]
     )
     if HOW_TO.match(question):
-        length = Counter((s.rank, s.series) for s in excerpts if s.kind == "item")
+        # Items under a bold label are cases or features, not steps.
+        steps = (s for s in excerpts if s.kind == "item" and not s.text.startswith("**"))
+        length = Counter((s.rank, s.series) for s in steps)
         scores += STEPS * np.array([length[s.rank, s.series] >= FEWEST_STEPS for s in excerpts])
     return excerpts, scores.astype(np.float32), own
 

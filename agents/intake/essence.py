@@ -53,7 +53,7 @@ def _understood(view: View, text: str, question: str) -> Writes:
             "memory_updates": _memory(text, topic_of(whole) or topic),
         }
     if _reformats(question, history):
-        again = last_question(history) or question
+        again = last_question(history) or topic or question
         return {
             "canonical_question": again,
             "context_type": "follow_up",

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from agents.attributes import Remark
 from agents.intake.vagueness import telling
 from agents.intake.wishes import FORMING
-from agents.intake.wording import CONTINUING, EXPLETIVE, PREPOSITION, REFERENCE
+from agents.intake.wording import (
+    CONTINUING,
+    EXPLETIVE,
+    LEAD_IN,
+    PREPOSITION,
+    QUESTION,
+    REFERENCE,
+)
 from agents.terms import APOSTROPHE, SENTENCE_ENDS, WORD, terms
 
 TOPIC_WORDS = 8
@@ -22,6 +29,8 @@ ENGLISH_REFERENCE = re.compile(
     re.IGNORECASE,
 )
 NOUN_PHRASE_WORDS = 6
+SHORT_NOUN_WORDS = 3
+PARTICLE = re.compile(r"(?:up|on|off|out|down|in|back|over|away|from|to|for|with|by|at)\b")
 MOST_CHARACTERS = 60
 MOST_ASKED = 3
 # Beginnings of questions about something already spoken of, other than "what is", "how do I".
@@ -75,11 +84,15 @@ def _last(history: Sequence[Remark], role: str) -> str:
 
 
 def last_question(history: Sequence[Remark]) -> str:
-    """The user's last message that asks for something itself, not for another form of an answer."""
-    for remark in reversed(history):
-        words = [word for word in telling(remark.text) if word not in FORMING]
-        if remark.role == "user" and words and not refers_back(remark.text):
-            return remark.text
+    """What the user last asked: no wish for another form, and a reply with what it replied to."""
+    said = [remark.text for remark in history if remark.role == "user"]
+    for place in reversed(range(len(said))):
+        text, before = said[place], said[place - 1] if place else ""
+        asked = [word for word in telling(text) if word not in FORMING and not word.isdigit()]
+        if not asked or refers_back(text):
+            continue
+        replied = before and refers_back(before) and not QUESTION.match(text)
+        return completed(before, LEAD_IN.sub("", text, count=1)) if replied else text
     return ""
 
 
@@ -124,8 +137,24 @@ def with_topic(question: str, topic: str, history: Sequence[Remark]) -> str:
     before = last_question(history)
     if CONTINUING.match(question.strip()) and not refers_back(question) and before:
         return f"{before} {question}"
-    # "exclude my visits" was done to something: it cannot stand where "it" stands.
-    done = topic and re.search(rf"\b(?:I|we|you|to)\s+{re.escape(topic.split()[0])}\b", before)
-    article = "" if not topic or DETERMINER.match(topic) or topic[0].isupper() else "the "
-    whole = completed(question, topic, noun=False) if done else completed(question, article + topic)
-    return whole.replace(f"({article}{topic})", f"({topic})")
+    noun = _noun(topic, before)
+    if not noun:
+        return completed(question, topic, noun=False)
+    article = "" if DETERMINER.match(noun) or noun[0].isupper() else "the "
+    whole = completed(question, article + noun)
+    # In brackets the topic is a heading, and headings need no article.
+    return whole.replace(f"({article}{noun})", f"({topic})")
+
+
+def _noun(topic: str, before: str) -> str:
+    """What can stand where "it" stands: the topic, or what something was done to, if short.
+
+    "create a funnel" was asked as "how do I create a funnel": the funnel is "it".
+    """
+    verb, _, thing = topic.partition(" ")
+    done = topic and re.search(rf"\b(?:I|we|you|to)\s+{re.escape(verb)}\b", before)
+    if not done:
+        return topic
+    thing = re.sub(r"^an?\s+", "", thing)
+    short = 0 < len(thing.split()) <= SHORT_NOUN_WORDS
+    return thing if short and not PARTICLE.match(thing) else ""

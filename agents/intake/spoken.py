@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 
-from langdetect.detector_factory import (  # type: ignore[import-untyped]
+from langdetect.detector_factory import (
     PROFILES_DIRECTORY,
     DetectorFactory,
 )
-from langdetect.lang_detect_exception import (  # type: ignore[import-untyped]
+from langdetect.lang_detect_exception import (
     LangDetectException,
 )
 

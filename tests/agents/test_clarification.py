@@ -67,6 +67,21 @@ def test_what_the_asking_agent_knows_is_passed_on() -> None:
     assert message in writes["response"]
 
 
+def test_a_question_that_was_not_translated_is_said_to_be_so() -> None:
+    far = [PASSAGES[0] | {"cosine": 0.1}]
+    payload = {"language": "de", "search_results": far, "translation_confidence": 0.0}
+    response = asked(Reason.INSUFFICIENT_CONTEXT, **payload)["response"]
+    assert "nicht übersetzen" in response
+    assert "(en)" in response
+
+
+def test_what_is_far_from_the_question_is_not_called_close() -> None:
+    near = asked(Reason.INSUFFICIENT_CONTEXT, search_results=PASSAGES)["response"]
+    far = [PASSAGES[0] | {"cosine": 0.1}]
+    assert "close to your question" in near
+    assert "close" not in asked(Reason.INSUFFICIENT_CONTEXT, search_results=far)["response"]
+
+
 def test_after_the_last_round_it_closes_instead_of_asking(settings: Settings) -> None:
     rounds = settings.MAX_CLARIFICATION_ROUNDS
     before = asked(Reason.VAGUE_REQUEST, clarification_rounds=rounds - 1)["response"]

@@ -66,6 +66,24 @@ def test_a_question_about_a_detail_of_the_last_answer_carries_the_topic() -> Non
     assert "Why are two stages needed" in writes["canonical_question"]
 
 
+@pytest.mark.parametrize(
+    ("before", "topic", "canonical"),
+    [
+        ("How do I create a funnel?", "create a funnel", "How do I delete the funnel?"),
+        (
+            "How do I log in with Google?",
+            "log in with Google",
+            "How do I delete it (log in with Google)?",
+        ),
+    ],
+)
+def test_what_something_was_done_to_takes_the_place_of_it(
+    before: str, topic: str, canonical: str
+) -> None:
+    writes = understood("How do I delete it?", history=said(before, "Like this. [C1]"), topic=topic)
+    assert writes["canonical_question"] == canonical
+
+
 def test_it_that_stands_for_nothing_is_no_reference() -> None:
     writes = understood("Is it possible to exclude visits?", history=TEAM, topic="team member")
     assert writes["context_type"] == "new_topic"
@@ -196,6 +214,12 @@ def test_a_first_message_about_nothing_asks_back(text: str, reason: str) -> None
 @pytest.mark.parametrize("text", ["pricing", "How do I get started?", "Wie kündige ich?"])
 def test_a_short_question_that_names_its_subject_is_searched(text: str) -> None:
     assert "needs_clarification" not in understood(text)
+
+
+def test_another_form_after_a_clarification_keeps_the_completed_question() -> None:
+    history = said("How do I set it up?", "Which one?", "the WordPress plugin", "Like this. [C1]")
+    writes = understood("Shorter please", history=history, topic="WordPress plugin")
+    assert writes["canonical_question"] == "How do I set up the WordPress plugin?"
 
 
 def test_wishes_are_remembered_and_hold_from_then_on() -> None:

@@ -76,6 +76,10 @@ def test_a_clear_message_in_a_third_language_outweighs_the_preference() -> None:
     assert language_of("Как скачать счёт за прошлый месяц?", language_preference="de") == "ru"
 
 
+def test_a_wish_for_a_language_is_heeded_at_once() -> None:
+    assert language_of("Please answer in German", history=ENGLISH) == "de"
+
+
 def test_the_preference_decides_what_the_message_does_not() -> None:
     assert language_of("API?", language_preference="fr") == "fr"
 

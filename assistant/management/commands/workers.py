@@ -1,5 +1,6 @@
 """workers: runs the processes that do the steps."""
 
+import logging
 import os
 import sys
 import threading
@@ -95,6 +96,6 @@ def consume(names: Sequence[str], more_queues: Sequence[str] = ()) -> None:
             "--without-gossip",
             "--without-mingle",
             "--without-heartbeat",
-            f"--loglevel={settings.LOG_LEVEL}",
+            f"--loglevel={logging.getLevelName(settings.LOG_LEVEL)}",
         ]
     )
