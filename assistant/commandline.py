@@ -6,13 +6,16 @@ from pathlib import Path
 from django.core.management import execute_from_command_line
 from dotenv import load_dotenv
 
-from assistant import embedded
+from assistant import embedded, migration
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 WITHOUT_SERVERS = frozenset(
     {"help", "version", "check", "contracts", "routes", "collectstatic", "compilemessages",
      "diffsettings", "findstatic", "makemessages", "spectacular", "startapp", "startproject"}
 )  # fmt: skip
+ON_A_MIGRATED_DATABASE = frozenset(
+    {"apikey", "changepassword", "chat", "createsuperuser", "ingest", "serve", "trace", "workers"}
+)
 ON_SCRATCH_SERVERS = frozenset({"test", "bench"})
 
 
@@ -29,4 +32,6 @@ def run(argv: list[str]) -> None:
             execute_from_command_line(argv)
     else:
         embedded.join()
+        if command in ON_A_MIGRATED_DATABASE:
+            migration.prepare()
         execute_from_command_line(argv)

@@ -9,7 +9,14 @@ from markdown_it.token import Token
 from knowledge.parsing.inline import reduced
 
 IMPORTS = re.compile(r"^(?:import\s.+?\sfrom\s+['\"]|import\s+['\"]|export\s+(?:const|default)\s)")
-COMMENTS = (("<!--", "-->"), ("{/*", "*/}"))
+# What stands between these is for machines, or for who edits the page.
+UNREAD = (
+    ("<!--", "-->"),
+    ("{/*", "*/}"),
+    ("<head>", "</head>"),
+    ("<script", "</script>"),
+    ("<style", "</style>"),
+)
 ADMONITION = re.compile(r"^[ \t]*:{3,}[ \t]*(\w*)(?:\[(.*?)\])?[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]+\S+.*$\n?", re.MULTILINE)
 ANCHOR = re.compile(r"^(#{1,6}[ \t].*?)[ \t]*\{#[\w-]+\}[ \t]*$", re.MULTILINE)
@@ -28,7 +35,7 @@ def normalise(text: str, *, mdx: bool = False) -> str:
     """
     text = uniform(text)
     mdx = mdx or any(IMPORTS.match(line) for line in text.splitlines())
-    text = without_comments(text, mdx=mdx)
+    text = without_unread(text, mdx=mdx)
     return collapsed(
         "".join(
             part if kind == "code" else prose(part, mdx=mdx)
@@ -48,9 +55,9 @@ def tokens(text: str, *, mdx: bool) -> list[Token]:
     return parser.disable("code" if mdx else []).parse(text)
 
 
-def without_comments(text: str, *, mdx: bool) -> str:
-    """Return the text without its comments, those shown as code left alone."""
-    for opening, closing in COMMENTS:
+def without_unread(text: str, *, mdx: bool) -> str:
+    """Return the text without comments, scripts and styles, those shown as code left alone."""
+    for opening, closing in UNREAD:
         if opening in text:
             text = without(opening, closing, text, mdx=mdx)
     return text
@@ -135,10 +142,10 @@ def prose(text: str, *, mdx: bool) -> str:
 
 
 def announced(admonition: re.Match[str]) -> str:
-    """Return the title of ":::tip Title" as a line of its own."""
+    """Return the title of ":::tip Title" as a paragraph of its own: it may be a whole sentence."""
     kind, title = admonition[1].lower(), admonition[2] or admonition[3]
     if title:
-        return f"{title.rstrip('.:')}:"
+        return f"{title}\n"
     return f"{kind.capitalize()}:" if kind in SERIOUS else ""
 
 

@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents import sweeper
 from agents.names import Role
+from agents.warmth import warm
 from assistant.celery import app
 from assistant.processes import python, supervise
 from knowledge.names import INGEST_QUEUE
@@ -80,6 +81,8 @@ def consume(names: Sequence[str], more_queues: Sequence[str] = ()) -> None:
     if SWEEPER in names:
         names = [name for name in names if name != SWEEPER]
         threading.Thread(target=sweeper.run, name=SWEEPER, daemon=True).start()
+    roles = [Role(name) for name in names if name != INGEST]
+    threading.Thread(target=warm, args=(roles,), name="warmth", daemon=True).start()
     queues = [INGEST_QUEUE if name == INGEST else Role(name).queue for name in names]
     queues += more_queues
     # Celery warns root because of pickle; these workers accept JSON only.

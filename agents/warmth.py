@@ -1,0 +1,17 @@
+"""Warmth: loads what agents need before the first question waits for it."""
+
+from collections.abc import Iterable
+
+from agents.contract import REGISTRY
+from agents.names import Role
+
+QUESTION = "How does this work?"
+# Those that load the embedding model, their exemplars or language profiles on first use.
+LOADING = (Role.LANG, Role.GUARDRAILS, Role.ROUTER)
+
+
+def warm(roles: Iterable[Role]) -> None:
+    """Let those of `roles` that load something look at a question once; nothing is kept of it."""
+    said = dict.fromkeys(("text", "text_eng", "canonical_question"), QUESTION)
+    for role in set(LOADING) & set(roles):
+        REGISTRY[role](said | {"enabled_routes": ["documentation"]})
