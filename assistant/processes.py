@@ -20,6 +20,8 @@ from assistant.mortality import die_with_parent
 STOP_SECONDS = 10.0
 RESTART_SECONDS = (0.5, 1.0, 2.0, 5.0)
 STEADY_SECONDS = 30.0
+# A heap for every thread keeps what each of them once needed: three times the memory.
+ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
 
@@ -41,6 +43,7 @@ class Child:
             self.command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            env=os.environ | ENVIRONMENT,
             # Its own session: Ctrl-C reaches us, and we stop the children in order.
             start_new_session=True,
             preexec_fn=die_with_parent,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pytest_django import Settings
 
-from knowledge import embedding, models, weights
+from knowledge import embedding, local, models, weights
 
 REFERENCE = json.loads(
     (Path(__file__).parent / "reference_vectors.json").read_text(encoding="utf-8")
@@ -61,10 +61,10 @@ def test_tokens_are_counted_beyond_the_window() -> None:
 
 @pytest.mark.parametrize("lengths", [[], [5], [256] * 9, [3, 250, 4, 100, 256, 1]])
 def test_batches_hold_every_text_once_and_stay_within_bounds(lengths: list[int]) -> None:
-    batches = list(embedding.batches(lengths))
+    batches = list(local.batches(lengths))
     assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
     assert all(
-        max(lengths[place] for place in batch) * len(batch) <= embedding.TOKENS_PER_RUN
+        max(lengths[place] for place in batch) * len(batch) <= local.TOKENS_PER_RUN
         for batch in batches
     )
 
