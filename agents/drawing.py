@@ -15,19 +15,19 @@ Place = tuple[float, float]
 
 
 def layers(edges: Edges) -> list[list[str]]:
-    """Return the nodes by the length of their longest way from the start without going back."""
-    order = list(edges)
-    ends = sorted({target for targets in edges.values() for target in targets} - set(order))
-    depth = dict.fromkeys(order, 0)
-    for stage in order:
-        for target in edges[stage]:
-            if target in depth and order.index(Stage(target)) > order.index(stage):
-                depth[Stage(target)] = max(depth[Stage(target)], depth[stage] + 1)
-    deepest = max(depth.values()) + 1
-    found: list[list[str]] = [[] for _ in range(deepest + 1)]
-    for stage, level in depth.items():
-        found[level].append(stage)
-    found[deepest] = ends
+    """Return the nodes in columns, by the number of steps from the start; endings come last."""
+    found: list[list[str]] = [[next(iter(edges))]]
+    seen = set(found[0])
+    while found[-1]:
+        following = [
+            target
+            for stage in found[-1]
+            for target in sorted(edges[Stage(stage)])
+            if target in set(edges)
+        ]
+        found.append([name for name in dict.fromkeys(following) if name not in seen])
+        seen |= set(found[-1])
+    found[-1] = sorted({target for targets in edges.values() for target in targets} - seen)
     return found
 
 

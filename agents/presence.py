@@ -11,9 +11,13 @@ from kombu.exceptions import KombuError
 from agents.events import connection
 from agents.leases import WORKER
 from agents.names import Role
+from knowledge.names import INGEST_QUEUE
 
 BEAT_SECONDS = 5.0
 KEY = "docent:worker:"
+SWEEPER = "sweeper"
+# The workers that are no role's, and what they leave word of.
+BESIDES = {"ingest": INGEST_QUEUE, SWEEPER: SWEEPER}
 
 
 class Presence(bootsteps.StartStopStep):
@@ -26,13 +30,14 @@ class Presence(bootsteps.StartStopStep):
 
     def __init__(self, parent: Consumer, **options: Any) -> None:
         self.timer: Any = None
+        self.queues: list[str] = []
         super().__init__(parent, **options)
 
     def start(self, parent: Consumer) -> None:
         """Leave word now and every few seconds."""
-        queues = sorted(parent.app.amqp.queues.consume_from)
-        announce(queues)
-        self.timer = parent.timer.call_repeatedly(BEAT_SECONDS, announce, (queues,))
+        self.queues = sorted(parent.app.amqp.queues.consume_from)
+        announce(self.queues)
+        self.timer = parent.timer.call_repeatedly(BEAT_SECONDS, announce, (self.queues,))
 
     def stop(self, parent: Consumer) -> None:
         """Withdraw the word."""
@@ -40,7 +45,7 @@ class Presence(bootsteps.StartStopStep):
             self.timer.cancel()
             self.timer = None
         try:
-            connection().delete(KEY + WORKER)
+            connection().delete(f"{KEY}{WORKER}/{self.queues[0]}")
         except (redis.RedisError, KombuError):
             # Redis is away: the word ends by itself.
             return
@@ -49,7 +54,7 @@ class Presence(bootsteps.StartStopStep):
 def announce(queues: list[str]) -> None:
     """Leave word that this process reads `queues`; it holds for three beats."""
     try:
-        connection().set(KEY + WORKER, json.dumps(queues), ex=int(BEAT_SECONDS * 3))
+        connection().set(f"{KEY}{WORKER}/{queues[0]}", json.dumps(queues), ex=int(BEAT_SECONDS * 3))
     except redis.RedisError:
         # The next beat tries again.
         return
@@ -69,3 +74,9 @@ def missing() -> list[Role]:
     """Return the roles whose queue nobody listens to. Raises redis.RedisError."""
     listening = consumers()
     return [role for role in Role if not listening.get(role.queue)]
+
+
+def idle() -> list[str]:
+    """Return what is missing besides roles: ingest, sweeper. Raises redis.RedisError."""
+    listening = consumers()
+    return [name for name, queue in BESIDES.items() if not listening.get(queue)]

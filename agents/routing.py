@@ -143,7 +143,7 @@ def intake(payload: Payload) -> Decision:
     """All three returned: the gravest question to the user comes first, then the route."""
     if asked := _clarify(payload, Role.GUARDRAILS, Role.ESSENCE, Role.ROUTER):
         return asked
-    if payload.get("route") == Route.FALLBACK:
+    if _router(payload) and payload.get("route") == Route.FALLBACK:
         return _send(Role.FALLBACK)
     return search(payload)
 

@@ -15,7 +15,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import F, Q
 from django.utils.timezone import now
 
-from agents import envelopes, events, leases
+from agents import envelopes, events, leases, presence
 from agents.bell import ring
 from agents.models import Envelope, Step
 from agents.names import Role, Status
@@ -144,6 +144,7 @@ def _length(queue: str) -> int:
 def run() -> None:
     """Sweep until the process is told to stop."""
     while True:
+        presence.announce([presence.SWEEPER])
         try:
             done = sweep()
             if any(done.values()):

@@ -1,9 +1,12 @@
 """API: the one shape of errors and of pages."""
 
+import logging
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
-from django.http import Http404
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.views import defaults
+from redis import RedisError
 from rest_framework import exceptions
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.response import Response
@@ -13,7 +16,15 @@ from agents import faults
 from conversations.errors import ConversationError, Forgotten, NobodyListens, TurnInProgress
 from knowledge.errors import KnowledgeError
 
+log = logging.getLogger(__name__)
+
 STATUS: dict[type[Exception], int] = {NobodyListens: 503, TurnInProgress: 409, Forgotten: 404}
+AWAY = {
+    OperationalError: "PostgreSQL does not answer. Try again in a moment.",
+    InterfaceError: "PostgreSQL does not answer. Try again in a moment.",
+    RedisError: "Redis does not answer. Try again in a moment.",
+}
+NOT_FOUND = "There is nothing here under that address, or it is not yours."
 
 
 class Pages(PageNumberPagination):
@@ -27,7 +38,11 @@ class Pages(PageNumberPagination):
 def explain(error: Exception, context: dict[str, Any]) -> Response:
     """Turn any exception of a view into `{code, detail, error_id?}`; nothing of ours leaks."""
     if isinstance(error, ConversationError | KnowledgeError):
-        return _answer(STATUS.get(type(error), 400), _code(error), str(error))
+        return _answer(STATUS.get(type(error), 400), error.code, str(error))
+    if isinstance(error, tuple(AWAY)):
+        log.warning("a server is away: %s", error)
+        said = next(said for kind, said in AWAY.items() if isinstance(error, kind))
+        return _answer(503, "unavailable", said)
     response = exception_handler(error, context)
     if response is None:
         code = faults.record(error, role="api")
@@ -37,8 +52,11 @@ def explain(error: Exception, context: dict[str, Any]) -> Response:
     return _shaped(error, response)
 
 
-def _code(error: Exception) -> str:
-    return str(getattr(error, "code", "invalid"))
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer for an address that does not exist: JSON to API clients, a page to people."""
+    if request.path.startswith("/api/"):
+        return JsonResponse({"code": "not_found", "detail": NOT_FOUND}, status=404)
+    return defaults.page_not_found(request, exception)
 
 
 def _answer(status: int, code: str, detail: str, **more: Any) -> Response:
@@ -50,14 +68,15 @@ def _shaped(error: Exception, response: Response) -> Response:
     if isinstance(error, exceptions.ValidationError):
         fields = error.detail if isinstance(error.detail, dict) else {"": error.detail}
         sentences = [
-            f"{name}: {' '.join(map(str, _flat(problems)))}" if name else " ".join(_flat(problems))
+            f"{name}: {' '.join(_flat(problems))}" if name else " ".join(_flat(problems))
             for name, problems in fields.items()
         ]
         response.data = {"code": "invalid", "detail": " ".join(sentences), "fields": fields}
+    elif isinstance(error, Http404):
+        response.data = {"code": "not_found", "detail": NOT_FOUND}
     else:
-        detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
-        code = getattr(detail, "code", None) or _named(error)
-        response.data = {"code": code, "detail": str(detail)}
+        detail = response.data.get("detail", "")
+        response.data = {"code": getattr(detail, "code", "error"), "detail": str(detail)}
     return response
 
 
@@ -67,7 +86,3 @@ def _flat(problems: Any) -> list[str]:
     if isinstance(problems, list | tuple):
         return [sentence for inner in problems for sentence in _flat(inner)]
     return [str(problems)]
-
-
-def _named(error: Exception) -> str:
-    return {Http404: "not_found", PermissionDenied: "permission_denied"}.get(type(error), "error")

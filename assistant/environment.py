@@ -3,12 +3,21 @@
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from environs import EnvError
+from environs import EnvError, EnvValidationError
 
 
 def refuse(name: str, reason: str) -> NoReturn:
     """Stop the start with the name of the environment variable and the reason."""
     raise EnvError(f"{name}: {reason}")
+
+
+def explained(error: EnvError) -> str:
+    """Return every wrong variable with its reason, a line each."""
+    if not isinstance(error, EnvValidationError):
+        return str(error)
+    found = error.error_messages
+    named = found if isinstance(found, dict) else {"": found}
+    return "\n".join(f"{name}: {' '.join(map(str, said))}" for name, said in named.items())
 
 
 def postgres_options(url: str) -> dict[str, Any]:
@@ -31,8 +40,13 @@ def postgres_options(url: str) -> dict[str, Any]:
         "HOST": options.pop("host", unquote(parts.hostname or "")),
         "PORT": str(parts.port or ""),
         "CONN_HEALTH_CHECKS": True,
-        # A pool, because Celery closes the connection after every task and a turn is twenty.
-        "OPTIONS": {**options, "pool": {"min_size": 1, "max_size": 12, "timeout": 10}},
+        # A pool, because Celery closes the connection after every task and a turn is twenty. It
+        # gives up reconnecting early: the next request begins anew, where the pool's own pauses
+        # would grow to minutes.
+        "OPTIONS": {
+            **options,
+            "pool": {"min_size": 1, "max_size": 12, "timeout": 5, "reconnect_timeout": 5},
+        },
     }
 
 

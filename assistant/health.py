@@ -35,6 +35,7 @@ def missing_parts() -> list[str]:
     try:
         events.connection().ping()
         problems += [f"No worker listens for the role {role}." for role in presence.missing()]
+        problems += [f"No {name} runs." for name in presence.idle()]
     except redis.RedisError as error:
         log.warning("readiness: %s", error)
         problems.append("Redis does not answer.")

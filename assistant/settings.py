@@ -14,7 +14,7 @@ from marshmallow.validate import Length, OneOf, Range
 
 from agents.names import INSTANCES, Role, Route
 from assistant import embedded
-from assistant.environment import broker_url, postgres_options, refuse
+from assistant.environment import broker_url, explained, postgres_options, refuse
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = embedded.state_folder()
@@ -91,7 +91,7 @@ try:
         if _route not in list(Route):
             refuse("ROUTES", f"{_route!r} is not a route; allowed: {', '.join(Route)}")
 except EnvError as error:
-    sys.exit(f"Docent cannot start: a setting is wrong. {error}")
+    sys.exit(f"Docent cannot start: a setting is wrong. {explained(error)}")
 
 if not SECRET_KEY:
     # Kept beside the data, so that sessions outlive a restart.
@@ -114,6 +114,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "knox",
     "drf_spectacular",
+    "drf_spectacular_sidecar",
     "knowledge",
     "agents",
     "conversations",
@@ -185,6 +186,9 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Answers from your own documents, with checked citations.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    # From our own server: no page of ours loads anything from elsewhere.
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 UNFOLD = {
     "SITE_TITLE": "Docent",

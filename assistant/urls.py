@@ -6,6 +6,8 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from assistant import health
 
+handler404 = "assistant.api.not_found"
+
 urlpatterns = [
     path("", include("conversations.urls")),
     path("api/", include("knowledge.urls")),

@@ -43,10 +43,12 @@ def recall(conversation: Conversation, text: str) -> dict[str, Any]:
 
 def offers(collections: list[str]) -> list[str]:
     """Return titles of a few documents, so that a refusal can name what can be asked instead."""
-    documents = Document.objects.order_by("created", "source")
+    documents = Document.objects.exclude(title="")
     if collections:
         documents = documents.filter(collection__name__in=collections)
-    return list(documents.exclude(title="").values_list("title", flat=True)[:OFFERS])
+    titles = documents.order_by("source").values_list("title", flat=True)
+    # Who describes a page means it to be read; licences and the like have no description.
+    return list(titles.exclude(description="")[:OFFERS] or titles[:OFFERS])
 
 
 @receiver(envelope_ended)

@@ -8,12 +8,16 @@ from django.core.management.base import CommandError
 class KnowledgeError(Exception):
     """The knowledge base could not do what was asked."""
 
+    code = "invalid"
+
     def __init__(self, message: str = "") -> None:
         super().__init__(message or (self.__doc__ or "").strip())
 
 
 class UnknownCollection(KnowledgeError):
     """There is no such collection."""
+
+    code = "unknown_collection"
 
     def __init__(self, unknown: Iterable[str], known: Iterable[str]) -> None:
         names = ", ".join(repr(name) for name in sorted(unknown))

@@ -38,7 +38,7 @@ def own_redis() -> None:
     """Tests that run side by side ring and listen in databases of their own."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     settings.REDIS_URL = f"{settings.REDIS_URL}?db={int(worker) + 3}"
-    current_app.conf.broker_url = broker_url(settings.REDIS_URL)
+    current_app.conf.update(broker_url=broker_url(settings.REDIS_URL))
 
 
 @pytest.fixture

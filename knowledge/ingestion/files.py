@@ -1,6 +1,7 @@
 """Files: finds what can be ingested under the paths somebody named."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,6 +12,9 @@ from django.conf import settings
 from knowledge.errors import NothingToIngest, Unreadable
 from knowledge.ingestion.report import Problem
 from knowledge.parsing import FORMATS, is_readable
+
+# One slash: a path has lost the other.
+WEB = re.compile(r"https?:/", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,11 @@ def find(paths: Iterable[Path]) -> Findings:
     """Return the files under the paths. Raises NothingToIngest, naming the path at fault."""
     findings = Findings()
     for path in dict.fromkeys(paths):
+        if WEB.match(str(path)):
+            raise NothingToIngest(
+                f"{path} is a web address, and only files and folders can be ingested yet: "
+                "save the page and ingest the file."
+            )
         root = path.resolve()
         if root.is_dir():
             find_in_folder(root, findings)

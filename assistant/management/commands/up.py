@@ -16,7 +16,6 @@ from rich.console import Console
 
 from assistant import embedded
 from assistant.health import missing_parts
-from assistant.management.commands.serve import web
 from assistant.management.commands.workers import processes
 from assistant.processes import python, supervise
 from knowledge.models import Collection
@@ -55,7 +54,9 @@ class Command(BaseCommand):
             console.print("Stop everything with Ctrl-C.\n")
             _keep_servers()
 
-        code = supervise(processes([]) | {"web": web(host, port)}, announce)
+        code = supervise(
+            processes([]) | {"web": python("serve", "--host", host, "--port", str(port))}, announce
+        )
         embedded.leave(wait=True)
         sys.exit(code)
 
