@@ -1,103 +1,111 @@
 """Drawing: the routing table as an SVG picture, laid out from the table alone."""
 
+from collections import Counter
 from html import escape
 
 from agents.atlas import Edges
 from agents.names import Status
-from agents.routing import Stage
 
-BOX_WIDTH, BOX_HEIGHT = 120, 40
-GAP_X, GAP_Y = 150, 34
-MARGIN = 30
-INK, LINE, BACK = "#1f2937", "#64748b", "#f59e0b"
+WIDTH, HEIGHT = 112, 38
+STEP_X, STEP_Y = 140, 84
+MARGIN, ABOVE, BELOW = 24, 200, 150
+INK, FORWARD, BACK = "#1f2937", "#64748b", "#d97706"
 
 Place = tuple[float, float]
 
 
-def layers(edges: Edges) -> list[list[str]]:
-    """Return the nodes in columns, by the number of steps from the start; endings come last."""
-    found: list[list[str]] = [[next(iter(edges))]]
-    seen = set(found[0])
-    while found[-1]:
-        following = [
-            target
-            for stage in found[-1]
-            for target in sorted(edges[Stage(stage)])
-            if target in set(edges)
-        ]
-        found.append([name for name in dict.fromkeys(following) if name not in seen])
-        seen |= set(found[-1])
-    found[-1] = sorted({target for targets in edges.values() for target in targets} - seen)
-    return found
+def columns(edges: Edges) -> list[list[str]]:
+    """Return the nodes in columns, the busiest of each first.
+
+    A column is the longest way from the start that follows the order of the table; a stage that
+    is only gone back to stands just before the first it leads to. The endings come last.
+    """
+    order = {str(stage): place for place, stage in enumerate(edges)}
+    forward = {
+        stage: [target for target in targets if order.get(target, -1) > order[stage]]
+        for stage, targets in edges.items()
+    }
+    depth: dict[str, int] = dict.fromkeys(order, 0)
+    reached = {target for targets in forward.values() for target in targets}
+    for stage in edges:
+        if stage not in reached and order[stage]:
+            depth[stage] = min(depth[target] for target in forward[stage]) - 1
+        for target in forward[stage]:
+            depth[target] = max(depth[target], depth[stage] + 1)
+    ends = {target for targets in edges.values() for target in targets} - set(order)
+    busy = Counter(name for stage, targets in edges.items() for name in (stage, *targets))
+    found: list[list[str]] = [[] for _ in range(max(depth.values()) + 2)]
+    for name, column in depth.items():
+        found[column].append(name)
+    found[-1] = sorted(ends)
+    return [sorted(column, key=lambda name: -busy[name]) for column in found]
 
 
 def draw(edges: Edges) -> str:
     """Return the picture as SVG text."""
-    levels = layers(edges)
-    width = MARGIN * 2 + len(levels) * BOX_WIDTH + (len(levels) - 1) * (GAP_X - BOX_WIDTH)
-    tallest = max(len(level) for level in levels)
-    height = MARGIN * 2 + tallest * (BOX_HEIGHT + GAP_Y) + 160
+    grid = columns(edges)
     places = {
-        node: (
-            MARGIN + column * GAP_X,
-            height / 2 + (row - (len(level) - 1) / 2) * (BOX_HEIGHT + GAP_Y) - BOX_HEIGHT / 2,
-        )
-        for column, level in enumerate(levels)
-        for row, node in enumerate(level)
+        name: (MARGIN + x * STEP_X, ABOVE + y * STEP_Y)
+        for x, column in enumerate(grid)
+        for y, name in enumerate(column)
     }
-    lines = [
+    width = 2 * MARGIN + (len(grid) - 1) * STEP_X + WIDTH
+    height = ABOVE + max(map(len, grid)) * STEP_Y + BELOW
+    arrows = [
         _arrow(places[stage], places[target])
         for stage, targets in edges.items()
         for target in sorted(targets)
     ]
-    boxes = [_box(node, place) for node, place in places.items()]
+    boxes = [_box(name, place) for name, place in places.items()]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}" font-family="system-ui, sans-serif">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}" font-family="system-ui, sans-serif">'
         '<rect width="100%" height="100%" fill="white"/>'
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="context-stroke"/>'
-        f"</marker></defs>{''.join(lines)}{''.join(boxes)}</svg>\n"
+        f"</marker></defs>{''.join(arrows)}{''.join(boxes)}</svg>\n"
     )
 
 
-def _box(node: str, place: Place) -> str:
+def _box(name: str, place: Place) -> str:
     x, y = place
-    ending = node in set(Status)
-    fill = "#e2e8f0" if ending else "#dbeafe"
+    ending = name in set(Status)
+    fill, corner = ("#e2e8f0", HEIGHT / 2) if ending else ("#dbeafe", 6)
     return (
-        f'<rect x="{x:.0f}" y="{y:.0f}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" '
-        f'rx="{20 if ending else 6}" fill="{fill}" stroke="{INK}"/>'
-        f'<text x="{x + BOX_WIDTH / 2:.0f}" y="{y + 25:.0f}" text-anchor="middle" '
-        f'font-size="14" fill="{INK}">{escape(node)}</text>'
+        f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="{corner}" '
+        f'fill="{fill}" stroke="{INK}"/>'
+        f'<text x="{x + WIDTH / 2}" y="{y + 24}" text-anchor="middle" font-size="14" '
+        f'fill="{INK}">{escape(name.replace("_", " "))}</text>'
     )
 
 
 def _arrow(source: Place, target: Place) -> str:
-    """Forward to the right; skipping columns in an arc above, going back in one below."""
+    """To the next column straight; further on in an arc above; back, or from below, beneath."""
     (x1, y1), (x2, y2) = source, target
-    columns = round((x2 - x1) / GAP_X)
-    if columns == 1:
-        path = (
-            f"M{x1 + BOX_WIDTH:.0f} {y1 + BOX_HEIGHT / 2:.0f} "
-            f"C{x1 + GAP_X:.0f} {y1 + BOX_HEIGHT / 2:.0f} {x2 - 30:.0f} "
-            f"{y2 + BOX_HEIGHT / 2:.0f} {x2:.0f} {y2 + BOX_HEIGHT / 2:.0f}"
-        )
-        return _path(path, LINE)
-    forward = columns > 0
-    edge1 = y1 if forward else y1 + BOX_HEIGHT
-    edge2 = y2 if forward else y2 + BOX_HEIGHT
-    lift = (30 + 16 * abs(columns)) * (-1 if forward else 1)
-    path = (
-        f"M{x1 + BOX_WIDTH * 0.65:.0f} {edge1:.0f} "
-        f"C{x1 + BOX_WIDTH * 0.8:.0f} {edge1 + lift:.0f} "
-        f"{x2 + BOX_WIDTH * 0.2:.0f} {edge2 + lift:.0f} {x2 + BOX_WIDTH * 0.35:.0f} {edge2:.0f}"
+    steps = round((x2 - x1) / STEP_X)
+    if steps == 1:
+        start, end = (x1 + WIDTH, y1 + HEIGHT / 2), (x2, y2 + HEIGHT / 2)
+        return _curve(start, (start[0] + 20, start[1]), (end[0] - 20, end[1]), end, FORWARD)
+    above = steps > 0 and y1 == ABOVE
+    edge = 0 if above else HEIGHT
+    lift = (24 + 17 * abs(steps)) * (-1 if above else 1)
+    # The further an arc goes, the further out it leaves and the nearer it arrives.
+    share = min(0.9, 0.5 + 0.06 * abs(steps))
+    leave, arrive = (share, 1 - share) if steps > 0 else (1 - share, share)
+    start = (x1 + WIDTH * leave, y1 + edge)
+    end = (x2 + WIDTH * arrive, y2 + edge)
+    return _curve(
+        start,
+        (start[0], start[1] + lift * 1.3),
+        (end[0], end[1] + lift * 1.3),
+        end,
+        FORWARD if steps > 0 else BACK,
     )
-    return _path(path, LINE if forward else BACK)
 
 
-def _path(path: str, colour: str) -> str:
+def _curve(start: Place, leaving: Place, arriving: Place, end: Place, colour: str) -> str:
+    points = " ".join(f"{x:.0f} {y:.0f}" for x, y in (leaving, arriving, end))
     return (
-        f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.3" '
-        'marker-end="url(#tip)"/>'
+        f'<path d="M{start[0]:.0f} {start[1]:.0f} C{points}" fill="none" stroke="{colour}" '
+        'stroke-width="1.4" marker-end="url(#tip)"/>'
     )

@@ -46,7 +46,16 @@ class IngestSerializer(serializers.ModelSerializer[Ingest]):
 
 
 class Upload(serializers.Serializer[Any]):
-    """The multipart body of `POST /api/documents/`."""
+    """The body of `POST /api/documents/`: a file (multipart), or a document as JSON."""
 
-    file = serializers.FileField(help_text="Markdown, HTML, plain text, or JSON.")
     collection = serializers.CharField(max_length=63)
+    file = serializers.FileField(required=False, help_text="Markdown, HTML, plain text, or JSON.")
+    document = serializers.JSONField(
+        required=False, help_text="An object with `content`, and `title`, `source` and so on."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Take exactly one of the two."""
+        if ("file" in attrs) == ("document" in attrs):
+            raise serializers.ValidationError("Send either a file or a document.")
+        return attrs

@@ -9,7 +9,7 @@ import pytest
 from celery import current_app
 from django.conf import settings
 
-from agents import envelopes
+from agents import envelopes, events, presence
 from agents.models import Envelope
 from assistant.environment import broker_url
 
@@ -39,6 +39,13 @@ def own_redis() -> None:
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     settings.REDIS_URL = f"{settings.REDIS_URL}?db={int(worker) + 3}"
     current_app.conf.update(broker_url=broker_url(settings.REDIS_URL))
+
+
+@pytest.fixture(autouse=True)
+def nobody_listens(own_redis: None) -> None:
+    """No worker of another test has left word."""
+    for key in events.connection().scan_iter(presence.KEY + "*"):
+        events.connection().delete(key)
 
 
 @pytest.fixture

@@ -184,5 +184,5 @@ def test_the_picture_shows_every_stage_and_every_ending() -> None:
     edges = explore(enabled_routes=TWO_ROUTES)
     picture = draw(edges)
     shown = {*edges, *(target for targets in edges.values() for target in targets)}
-    assert all(f">{name}</text>" in picture for name in shown)
+    assert all(f">{name.replace('_', ' ')}</text>" in picture for name in shown)
     assert picture.count("<path d=") == 1 + sum(map(len, edges.values()))

@@ -4,15 +4,7 @@ import pytest
 from django.test import Client
 
 from agents import presence
-from agents.events import connection
 from agents.names import Role
-
-
-@pytest.fixture(autouse=True)
-def nobody() -> None:
-    """No worker has left word."""
-    for key in connection().scan_iter(presence.KEY + "*"):
-        connection().delete(key)
 
 
 @pytest.mark.django_db

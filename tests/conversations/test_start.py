@@ -3,7 +3,6 @@
 import re
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from http import HTTPStatus
 
@@ -30,12 +29,6 @@ SESSION = "web-of-this-browser"
 def open_page(settings: LazySettings) -> None:
     """Let anybody ask."""
     settings.START_PAGE = "open"
-
-
-@pytest.fixture(autouse=True)
-def own_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Know only of the workers of this test: Redis may be shared."""
-    monkeypatch.setattr(presence, "KEY", f"docent:worker:{uuid.uuid4()}:")
 
 
 @pytest.fixture

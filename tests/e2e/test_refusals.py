@@ -27,7 +27,7 @@ def test_an_unusable_message_is_refused_with_the_reason(
 
 def test_an_unknown_collection_is_named_with_those_that_exist(docent: Docent) -> None:
     answer = docent.call("POST", "/api/chat/", {"message": "Hi?", "collections": ["coffee"]})
-    assert answer.status == 400
+    assert (answer.status, answer.body["code"]) == (400, "unknown_collection")
     assert "'coffee'" in answer.body["detail"]
     assert "teapot" in answer.body["detail"]
 
@@ -73,6 +73,15 @@ def test_somebody_elses_turn_is_not_found(docent: Docent) -> None:
     assert docent.call("POST", f"/api/turns/{turn}/cancel/", key=bob).status == 404
 
 
+def test_an_address_that_does_not_exist_is_not_found_in_the_shape_of_the_api(
+    docent: Docent,
+) -> None:
+    for path in ("/api/astrology/", "/api/turns/7/", f"/api/turns/{uuid4()}/"):
+        answer = docent.call("GET", path)
+        assert (answer.status, answer.body["code"]) == (404, "not_found")
+        assert "Envelope" not in answer.body["detail"]
+
+
 def test_documents_are_for_staff(docent: Docent) -> None:
     key = docent.manage("apikey", "create", "visitor").stdout.strip()
     assert docent.call("GET", "/api/documents/", key=key).status == 403
@@ -102,6 +111,23 @@ def test_an_uploaded_page_is_found_by_the_next_question(docent: Docent) -> None:
     assert status == 201, body
     reply = docent.ask("How long does the warranty last?", collections=["uploads"])
     assert "seven years" in reply["reply"]
+
+
+def test_a_document_can_be_sent_as_json_and_sent_again(docent: Docent) -> None:
+    document = {"title": "Colours", "content": "The Teapot comes in red.", "source": "colours"}
+    body = {"collection": "sent", "document": document}
+    assert docent.call("POST", "/api/documents/", body).status == 201
+    document["content"] = "The Teapot comes in green."
+    assert docent.call("POST", "/api/documents/", body).status == 201
+    (listed,) = docent.call("GET", "/api/documents/?collection=sent").body["results"]
+    assert (listed["source"], listed["version"]) == ("colours", 2)
+
+
+@pytest.mark.parametrize("more", [{}, {"document": {"title": "No content"}}])
+def test_a_document_without_content_is_refused(docent: Docent, more: dict[str, object]) -> None:
+    answer = docent.call("POST", "/api/documents/", {"collection": "sent", **more})
+    assert answer.status == 400
+    assert answer.body["detail"]
 
 
 @pytest.mark.parametrize(
