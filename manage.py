@@ -23,6 +23,7 @@ if __name__ == "__main__":
         if not bootstrap.is_inside():
             bootstrap.restart()
 
+        bootstrap.keep_bytecode()
         from assistant import commandline
 
         commandline.run(sys.argv)

@@ -135,3 +135,20 @@ def test_only_the_test_command_needs_the_test_group() -> None:
     assert bootstrap.groups_for(["manage.py", "test", "-x"]) == ["base", "test"]
     assert bootstrap.groups_for(["manage.py", "up"]) == ["base"]
     assert bootstrap.groups_for(["manage.py"]) == ["base"]
+
+
+def test_bytecode_is_kept_in_the_environment_where_it_may_not_lie_beside_the_source(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    bootstrap.keep_bytecode()
+    assert not sys.dont_write_bytecode
+    assert sys.pycache_prefix == str(Path(bootstrap.VENV) / "bytecode")
+
+
+def test_bytecode_beside_the_source_is_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    bootstrap.keep_bytecode()
+    assert sys.pycache_prefix is None
