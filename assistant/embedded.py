@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 from urllib.parse import quote
@@ -57,12 +57,11 @@ def join(*, durable: bool = True) -> None:
         return
     state = state_folder()
     held = set(_held)
-    try:
+    with ExitStack() as undo:
+        undo.callback(lambda: _release(set(_held) - held))
         with _lock(state, "start.lock"):
             _join(state, names, durable=durable)
-    except BaseException:
-        _release(set(_held) - held)
-        raise
+        undo.pop_all()
 
 
 def leave(*, wait: bool = False) -> None:

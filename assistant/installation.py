@@ -13,7 +13,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ def install(groups: list[str]) -> None:
                 _install(project, groups)
             for group in groups:
                 Path(bootstrap.stamp(group)).write_text(text, encoding="utf-8")
+    except KeyboardInterrupt as error:
+        raise SetupError("Interrupted. The next start does it again.") from error
     except OSError as error:
         raise SetupError(f"The environment in {VENV} could not be made: {error}") from error
 
@@ -80,18 +82,14 @@ def _install(project: dict[str, Any], groups: list[str]) -> None:
     fresh = not _is_usable()
     _announce(project, fresh=fresh)
     LOG.unlink(missing_ok=True)
-    try:
+    with ExitStack() as undo:
         if fresh:
+            undo.callback(shutil.rmtree, VENV, ignore_errors=True)
             _make()
         for group in groups:
             Path(bootstrap.stamp(group)).unlink(missing_ok=True)
         _run_pip(project, groups)
-    except BaseException as error:
-        if fresh:
-            shutil.rmtree(VENV, ignore_errors=True)
-        if isinstance(error, KeyboardInterrupt):
-            raise SetupError("Interrupted. The next start does it again.") from error
-        raise
+        undo.pop_all()
     UNFINISHED.unlink(missing_ok=True)
     sys.stderr.write(f"The environment is ready, after {time.monotonic() - started:.0f} s.\n")
 

@@ -6,6 +6,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import IO
 
@@ -87,18 +88,15 @@ def run(command: Sequence[str], log: Path, progress: Progress) -> None:
     """
     with log.open("ab") as record, _started(command) as process:
         stdout = process.stdout
-        try:
+        with closing(progress), ExitStack() as undo:
+            undo.callback(process.terminate)
             for line in _lines(stdout) if stdout else ():
                 if line is None:
                     progress.look()
                     continue
                 record.write(line + b"\n")
                 progress.hear(line.decode(errors="replace").rstrip())
-        except BaseException:
-            process.terminate()
-            raise
-        finally:
-            progress.close()
+            undo.pop_all()
     if process.returncode:
         raise SetupError(f"{_cause(log)}\nEverything pip said is in {log}")
 

@@ -1,0 +1,64 @@
+"""A browser, its conversation, and a worker of all queues."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from django.conf import LazySettings
+from django.db import connection
+from django.test import Client
+
+from agents import manager, presence, steps
+from agents.models import Step
+from agents.names import Role
+from conversations.browser import KEY
+from conversations.models import Conversation
+from tests import factories
+
+SESSION = "web-of-this-browser"
+
+
+@pytest.fixture(autouse=True)
+def open_page(settings: LazySettings) -> None:
+    """Let anybody ask."""
+    settings.START_PAGE = "open"
+
+
+@pytest.fixture
+def listening() -> None:
+    """Say that each queue has a worker."""
+    presence.announce([role.queue for role in Role])
+
+
+@pytest.fixture
+def working(transactional_db: None, listening: None) -> Iterator[None]:
+    """A worker of all queues, as a thread: it takes steps from the database alone."""
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            for step in Step.objects.filter(status=Step.Status.READY):
+                run = manager.route if step.role == Role.MANAGER else steps.run_agent
+                steps.perform(step.envelope_id, step.number, run)
+            time.sleep(0.01)
+        connection.close()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    yield
+    done.set()
+    worker.join()
+
+
+@pytest.fixture
+def talk(client: Client, db: None) -> Conversation:
+    """A conversation of the browser `client`."""
+    return _conversation_of(client)
+
+
+def _conversation_of(client: Client) -> Conversation:
+    session = client.session
+    session[KEY] = [SESSION]
+    session.save()
+    return factories.conversation(SESSION)

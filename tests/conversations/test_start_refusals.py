@@ -1,0 +1,135 @@
+"""What the start page refuses, in words and with the right status."""
+
+from http import HTTPStatus
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.test import Client
+
+from agents.names import Status
+from conversations.models import Conversation
+from tests import factories
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "The message is empty"),
+        (" \n\t ", "The message is empty"),
+        ("too long " * 1000, "at most 8,000 are allowed"),
+        ("a\0b", "null character"),
+    ],
+)
+def test_an_unusable_question_is_refused_in_words_and_kept(
+    client: Client, db: None, text: str, said: str
+) -> None:
+    response = client.post("/", {"text": text})
+
+    assert response.status_code == HTTPStatus.BAD_REQUEST
+    page = response.content.decode()
+    assert said in page
+    assert text in page
+    assert not Conversation.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["nowhere", "a\0b", "<b>"])
+def test_an_unknown_collection_is_refused_by_name(client: Client, db: None, name: str) -> None:
+    factories.collection("handbook")
+
+    response = client.post("/", {"text": "Do unused days end?", "collection": name})
+
+    assert response.status_code == HTTPStatus.BAD_REQUEST
+    assert "Collections that exist: handbook" in response.content.decode()
+
+
+def test_without_workers_a_question_is_refused_and_kept(client: Client, db: None) -> None:
+    response = client.post("/", {"text": "Do unused days end?"})
+
+    assert response.status_code == HTTPStatus.SERVICE_UNAVAILABLE
+    page = response.content.decode()
+    assert "No worker listens for: manager" in page
+    assert "Do unused days end?</textarea>" in page
+    assert not Conversation.objects.exists()
+
+
+def test_a_second_question_waits_for_the_first(
+    client: Client, listening: None, talk: Conversation
+) -> None:
+    envelope = factories.turn(talk, status=Status.RUNNING)
+    talk.status = Conversation.Status.RUNNING
+    talk.save()
+
+    response = client.post("/", {"text": "And then?", "turn": envelope.pk})
+
+    assert response.status_code == HTTPStatus.CONFLICT
+    page = response.content.decode()
+    assert "still being answered" in page
+    assert "And then?</textarea>" in page
+    assert 'http-equiv="refresh"' not in page
+
+
+def test_a_failed_turn_shows_its_number_and_no_traceback(
+    client: Client, talk: Conversation
+) -> None:
+    envelope = factories.failed_turn(talk, ValueError("secret path"))
+
+    response = client.get(f"/?turn={envelope.pk}")
+
+    assert response.status_code == HTTPStatus.INTERNAL_SERVER_ERROR
+    page = response.content.decode()
+    assert envelope.error_id in page
+    assert "secret path" not in page
+    assert "Do unused days end?</textarea>" in page
+
+
+def test_an_expired_turn_is_a_timeout(client: Client, talk: Conversation) -> None:
+    envelope = factories.turn(talk, status=Status.EXPIRED)
+
+    assert client.get(f"/?turn={envelope.pk}").status_code == HTTPStatus.GATEWAY_TIMEOUT
+
+
+def test_a_foreign_site_cannot_ask(db: None) -> None:
+    response = Client(enforce_csrf_checks=True).post("/", {"text": "Do unused days end?"})
+
+    assert response.status_code == HTTPStatus.FORBIDDEN
+
+
+def test_for_staff_only_nobody_else_gets_in(
+    client: Client, talk: Conversation, settings: LazySettings
+) -> None:
+    settings.START_PAGE = "staff"
+    envelope = factories.turn(talk, response="They do.")
+    factories.collection("handbook")
+
+    welcome = client.get("/")
+    shown = client.get(f"/?turn={envelope.pk}")
+    asked = client.post("/", {"text": "/help"})
+
+    assert welcome.status_code == HTTPStatus.OK
+    assert "/admin/login/?next=/" in welcome.content.decode()
+    assert "handbook" not in welcome.content.decode()
+    assert shown.status_code == asked.status_code == HTTPStatus.FORBIDDEN
+    assert "They do." not in shown.content.decode()
+
+
+def test_for_staff_only_being_logged_in_is_not_enough(
+    client: Client, db: None, settings: LazySettings
+) -> None:
+    settings.START_PAGE = "staff"
+    client.force_login(User.objects.create_user("visitor"))
+
+    assert "<textarea" not in client.get("/").content.decode()
+
+
+def test_for_staff_only_staff_ask_in_their_own_name(
+    client: Client, working: None, settings: LazySettings
+) -> None:
+    settings.START_PAGE = "staff"
+    ada = User.objects.create_user("ada", is_staff=True)
+    client.force_login(ada)
+
+    response = client.post("/", {"text": "/help"}, follow=True)
+
+    assert response.status_code == HTTPStatus.OK
+    assert Conversation.objects.get().owner == ada
