@@ -65,10 +65,10 @@ def another_process(state: Path) -> Iterator[Callable[[], subprocess.Popen[str]]
 
 def is_anything_left(state: Path) -> bool:
     """Whether the keeper or a server lives: each inherits or holds a lock."""
-    return any(map(_is_taken, (state / name for name in LOCKS)))
+    return any(map(is_taken, (state / name for name in LOCKS)))
 
 
-def _is_taken(path: Path) -> bool:
+def is_taken(path: Path) -> bool:
     if not path.exists():
         return False
     with path.open() as lock:
