@@ -72,7 +72,10 @@ class Step(models.Model):
     ATTEMPTS = 3
     RETRY_AFTER = (timedelta(seconds=1), timedelta(seconds=5))
 
-    envelope = models.ForeignKey(Envelope, on_delete=models.CASCADE, related_name="steps")
+    # The unique constraint below is its index.
+    envelope = models.ForeignKey(
+        Envelope, on_delete=models.CASCADE, related_name="steps", db_index=False
+    )
     number = models.PositiveIntegerField()
     batch = models.PositiveIntegerField()  # Number of the step that asked for this one.
     role = models.CharField(max_length=16, choices=choices(Role))

@@ -22,9 +22,15 @@ from agents.errors import AgentError
 from agents.models import Envelope, Step
 from agents.names import Role
 from agents.routing import Decision
-from agents.statements import CLAIM, FINISH
 
 log = logging.getLogger(__name__)
+
+# Functions of the database, made by migration 0002: a round trip each, and planned only once.
+CLAIM = """SELECT * FROM agents_claim(
+    %(envelope)s, %(number)s, %(token)s, %(worker)s, %(lease)s, %(attempts)s)"""
+FINISH = """SELECT * FROM agents_finish(
+    %(envelope)s, %(number)s, %(token)s, %(role)s, %(output)s, %(kept)s, %(asked)s,
+    %(forget)s, %(to)s, %(stage)s)"""
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ def claim(envelope_id: uuid.UUID, number: int) -> Claim | None:
         "number": number,
         "attempts": Step.ATTEMPTS,
     }
-    row = _last_row(CLAIM, values)
+    row = _row(CLAIM, values)
     if row is None:
         return None
     role, attempt, payload, process_count, stream = row
@@ -113,7 +119,7 @@ def finish(held: Claim, outcome: Outcome) -> bool:
     decision = outcome.decision
     if decision and decision.ends:
         return _end(held, decision)
-    row = _last_row(FINISH, _of_decision(held, decision) if decision else _of_agent(held, outcome))
+    row = _row(FINISH, _of_decision(held, decision) if decision else _of_agent(held, outcome))
     if row is None:
         return False
     seconds, added = row
@@ -208,11 +214,8 @@ def _locked(held: Claim) -> tuple[Envelope, Step] | None:
     return (envelope, step) if step else None
 
 
-def _last_row(statements: str, values: dict[str, Any]) -> tuple[Any, ...] | None:
-    """Run statements in one round trip, which makes them one transaction; return the last's row."""
+def _row(statement: str, values: dict[str, Any]) -> tuple[Any, ...] | None:
     with connection.cursor() as cursor:
-        cursor.execute(statements, values)
-        while cursor.nextset():
-            pass
+        cursor.execute(statement, values)
         row: tuple[Any, ...] | None = cursor.fetchone()
         return row

@@ -78,7 +78,7 @@ class Migration(migrations.Migration):
                 ('created', models.DateTimeField(default=django.utils.timezone.now)),
                 ('started', models.DateTimeField(blank=True, null=True)),
                 ('ended', models.DateTimeField(blank=True, null=True)),
-                ('envelope', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='steps', to='agents.envelope')),
+                ('envelope', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='steps', to='agents.envelope')),
             ],
             options={
                 'ordering': ('number',),
