@@ -4,9 +4,12 @@ import os
 from pathlib import Path
 
 from django.core.management import execute_from_command_line
+from django.db import OperationalError
 from dotenv import load_dotenv
+from redis import RedisError
 
 from assistant import embedded, migration
+from assistant.errors import SetupError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 WITHOUT_SERVERS = frozenset(
@@ -20,10 +23,18 @@ ON_SCRATCH_SERVERS = frozenset({"test", "bench"})
 
 
 def run(argv: list[str]) -> None:
-    """Run the command. Raises SetupError if its servers can't run; Django's errors exit."""
+    """Run the command. Raises SetupError if its servers can't be used; Django's errors exit."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "assistant.settings")
     load_dotenv(CHECKOUT / ".env")
-    command = argv[1] if len(argv) > 1 else "help"
+    try:
+        _run(argv, argv[1] if len(argv) > 1 else "help")
+    except OperationalError as error:
+        raise SetupError(f"PostgreSQL can't be used: {error}") from error
+    except RedisError as error:
+        raise SetupError(f"Redis can't be used: {error}") from error
+
+
+def _run(argv: list[str], command: str) -> None:
     if command.startswith("-") or command in WITHOUT_SERVERS or {"-h", "--help"} & {*argv}:
         execute_from_command_line(argv)
     elif command in ON_SCRATCH_SERVERS and not embedded.is_scratch():

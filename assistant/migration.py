@@ -6,7 +6,7 @@ import os
 import django
 from django.conf import settings
 from django.core.management import call_command
-from django.db import DatabaseError, connection
+from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from assistant.errors import SetupError
@@ -42,11 +42,8 @@ def _fingerprint() -> str:
 
 
 def _refuse_unmigrated() -> None:
-    try:
-        executor = MigrationExecutor(connection)
-        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            raise Unmigrated
-    except DatabaseError as error:
-        raise SetupError(f"PostgreSQL at DATABASE_URL can't be used: {error}") from error
-    finally:
-        connection.close()
+    executor = MigrationExecutor(connection)
+    unmigrated = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    connection.close()
+    if unmigrated:
+        raise Unmigrated

@@ -273,4 +273,6 @@ LOGGING = {
         }
     },
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    # It repeats every failed attempt; who asked for the connection is told of the last.
+    "loggers": {"psycopg.pool": {"level": max(LOG_LEVEL, logging.ERROR)}},
 }

@@ -142,6 +142,26 @@ def test_an_unreadable_upload_is_refused_with_the_reason(
     assert body["detail"]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("chat", "-q", " "), "empty"),
+        (("chat", "-q", "Hi?", "--collection", "coffee"), "'coffee'"),
+        (("trace", "nothing"), "'nothing'"),
+        (("apikey", "create", "bad name!"), "'bad name!'"),
+        (("apikey", "revoke", "nobody"), "'nobody'"),
+        (("ingest", "README.md", "--collection", "Bad Name"), "'Bad Name'"),
+    ],
+)
+def test_a_command_that_cannot_be_done_says_why_in_one_line(
+    docent: Docent, words: tuple[str, ...], said: str
+) -> None:
+    done = docent.manage(*words)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_path_that_does_not_exist_is_named(docent: Docent) -> None:
     done = docent.manage("ingest", "/no/such/folder")
     assert done.returncode != 0
@@ -167,6 +187,21 @@ def test_a_wrong_setting_stops_the_start_with_its_name(
     done = wrong.manage("contracts")
     assert done.returncode == 1
     assert name in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "said"),
+    [
+        ("DATABASE_URL", "postgresql://127.0.0.1:1/docent", "PostgreSQL can't be used"),
+        ("REDIS_URL", "redis://127.0.0.1:1", "Redis can't be used"),
+    ],
+)
+def test_a_server_that_is_away_is_named(docent: Docent, name: str, address: str, said: str) -> None:
+    away = Docent(docent.port, docent.environment | {name: address})
+    done = away.manage("chat", "-q", "Hi?")
+    assert done.returncode == 1
+    assert said in done.stderr
     assert "Traceback" not in done.stderr
 
 

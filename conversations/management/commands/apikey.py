@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from knox.models import AuthToken
 from rich.console import Console
@@ -35,7 +36,12 @@ class Command(BaseCommand):
                 self._revoke(options["name"])
 
     def _create(self, name: str, *, staff: bool) -> None:
-        User.username_validator(name)
+        try:
+            User.username_validator(name)
+        except ValidationError as error:
+            raise CommandError(
+                f"{name!r} cannot name a key: use letters, digits, '@', '.', '+', '-' and '_'."
+            ) from error
         user, new = User.objects.get_or_create(username=name, defaults={"is_staff": staff})
         if new:
             user.set_unusable_password()

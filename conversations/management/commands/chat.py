@@ -16,7 +16,8 @@ from agents.names import Role, Status
 from conversations.crew import crew
 from conversations.errors import ConversationError
 from conversations.reply import reply
-from conversations.services import Asker, ask, wait
+from conversations.services import Asker, ask, usable, wait
+from knowledge.collections import named
 from knowledge.errors import UnknownCollection
 
 ANSWERED, FAILED, CLARIFICATION = 0, 1, 3
@@ -42,6 +43,9 @@ class Command(BaseCommand):
         self.options = options
         session = options["session"] or str(uuid.uuid4())
         try:
+            named(options["collection"])
+            if options["question"] is not None:
+                usable(options["question"])
             with crew(self.console):
                 if options["question"] is not None:
                     sys.exit(self._ask(options["question"], session))
