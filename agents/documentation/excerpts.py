@@ -26,6 +26,7 @@ HOW_TO = re.compile(
 )
 # How a sentence ends that leads to a list; the second is the Chinese colon.
 LEADING = (":", "\uff1a")
+ROW = re.compile(r"^(?:[-*]\s+)?[^:;]{1,60}: [^;]+; [^:;]{1,60}: ")
 NUMBERED = r"^\s*\d{1,3}[.)]\s+"
 
 
@@ -47,7 +48,9 @@ def excerpts_of(reference: SourceReference, rank: int) -> list[Excerpt]:
     pieces: list[tuple[str, str]] = []
     for kind, block in blocks(reference.text):
         texts = split(block) if kind == "prose" else [block]
-        pieces.extend((kind, text) for text in texts if text)
+        # A table was made a list of its rows when it was ingested; they are no steps.
+        named = "row" if kind == "item" and ROW.match(block) else kind
+        pieces.extend((named, text) for text in texts if text)
     series = -1
     found: list[Excerpt] = []
     for place, (kind, text) in enumerate(pieces):
