@@ -1,10 +1,12 @@
 """up: runs everything in one terminal."""
 
+import os
 import secrets
 import socket
 import subprocess
 import sys
 import time
+from ipaddress import ip_address
 from typing import Any
 
 from django.conf import settings
@@ -41,6 +43,9 @@ class Command(BaseCommand):
         host, port = options["host"], options["port"]
         _refuse_taken(host, port)
         console = Console()
+        if not _is_local(host) and "START_PAGE" not in os.environ:
+            os.environ["START_PAGE"] = "staff"
+            console.print("Others can reach this address: the start page is for staff only.")
         console.print("Preparing the database")
         call_command("migrate", verbosity=0, interactive=False)
         self._admin(console)
@@ -103,6 +108,13 @@ def _await_readiness(console: Console) -> None:
             console.print(f"[yellow]Not ready yet: {' '.join(problems)}[/]")
             told = time.monotonic()
     connection.close()
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _refuse_taken(host: str, port: int) -> None:
