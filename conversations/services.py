@@ -39,6 +39,8 @@ def usable(text: str) -> str:
         )
     if "\x00" in text:
         raise UnusableText("The message holds a null character, which text can't contain.")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise UnusableText("The message holds half a character: send it as UTF-8.")
     return text
 
 

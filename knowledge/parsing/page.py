@@ -26,6 +26,19 @@ class Page:
     last_updated: date | None = None
     warnings: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        """Make every text one that PostgreSQL can hold, whatever escapes the file used."""
+        for name, value in list(vars(self).items()):
+            if isinstance(value, str):
+                object.__setattr__(self, name, storable(value))
+            elif isinstance(value, list):
+                object.__setattr__(self, name, [storable(text) for text in value])
+
+
+def storable(text: str) -> str:
+    """Return the text without null characters and with "?" for halves of characters."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
 
 def as_text(value: Any) -> str:
     """Return a scalar as one line of text, anything else as nothing."""

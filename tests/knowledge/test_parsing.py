@@ -125,3 +125,16 @@ def test_formats_are_told_by_the_end_of_the_name() -> None:
 def test_any_bytes_are_read_or_refused(body: bytes, suffix: str) -> None:
     with suppress(Unreadable):
         assert parse(f"a{suffix}", body)
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("a.json", b'{"content": "Words.", "title": "A\\u0000B", "keywords": ["c\\u0000"]}'),
+        ("a.md", b'---\ntitle: "A\\0B"\nkeywords: ["c\\0"]\n---\nWords.'),
+    ],
+)
+def test_escapes_cannot_smuggle_in_what_the_database_refuses(name: str, body: bytes) -> None:
+    (page,) = parse(name, body)
+    assert page.title == "AB"
+    assert page.keywords == ["c"]
