@@ -73,10 +73,13 @@ def start(memory: dict[str, Any], *, conversation_id: uuid.UUID, message_id: uui
 
 def conclude(envelope: Envelope, step: Step, decision: Decision) -> None:
     """End a locked envelope as the manager decided in this step."""
-    step.status, step.ended, step.lease_until = Step.Status.DONE, now(), None
+    step.status, step.ended, step.lease_until = Step.Status.DONE, step.over(), None
     step.output, step.error = decision.record(), ""
     step.save()
-    envelope.payload |= decision.notes | {"stage": decision.stage}
+    notes = decision.notes | {"stage": decision.stage}
+    forgotten = {name for name, value in notes.items() if value is None}
+    kept = envelope.payload | notes
+    envelope.payload = {name: value for name, value in kept.items() if name not in forgotten}
     envelope.process_count += 1
     envelope.total_processing_time += step.run_seconds or 0.0
     envelope.sender_role = step.role
@@ -104,26 +107,31 @@ def end(envelope: Envelope, status: Status, *, error_id: str = "") -> None:
 def quarantine(envelope: Envelope, step: Step, error: Exception) -> None:
     """Set a step aside that cannot succeed and end its turn with an error id for the user."""
     code = faults.record(error, role=step.role, envelope=envelope, step=step.number)
-    step.status, step.ended = Step.Status.QUARANTINED, now()
+    step.status, step.ended = Step.Status.QUARANTINED, step.over()
     step.lease_token = step.lease_until = None
-    step.error = step.error or f"{type(error).__name__}: {error}"
+    step.error = step.error or faults.storable(f"{type(error).__name__}: {error}")
     step.save()
     _say(envelope, Phrase.FAILED, error_id=code)
     end(envelope, Status.FAILED, error_id=code)
 
 
-def expire(envelope: Envelope) -> None:
-    """End a locked envelope whose deadline has passed."""
-    code = faults.record(DeadlineError(), role="manager", envelope=envelope)
-    _say(envelope, Phrase.EXPIRED, error_id=code)
-    end(envelope, Status.EXPIRED, error_id=code)
+def expire(envelope_id: uuid.UUID) -> bool:
+    """End a turn whose deadline has passed; False when it has not, or the turn has ended."""
+    with transaction.atomic():
+        envelope = Envelope.objects.select_for_update().filter(pk=envelope_id).first()
+        if envelope is None or envelope.ended or envelope.deadline >= now():
+            return False
+        code = faults.record(DeadlineError(), role="manager", envelope=envelope)
+        _say(envelope, Phrase.EXPIRED, error_id=code)
+        end(envelope, Status.EXPIRED, error_id=code)
+    return True
 
 
 def cancel(envelope_id: uuid.UUID) -> bool:
     """End a turn because its user wants no answer any more; False when it had ended before."""
     with transaction.atomic():
-        envelope = Envelope.objects.select_for_update().get(pk=envelope_id)
-        if envelope.ended:
+        envelope = Envelope.objects.select_for_update().filter(pk=envelope_id).first()
+        if envelope is None or envelope.ended:
             return False
         _say(envelope, Phrase.CANCELLED)
         end(envelope, Status.CANCELLED)

@@ -13,6 +13,11 @@ log = logging.getLogger(__name__)
 CODES = {"response": "RSP", "manager": "MGR", "quality": "QLT", "guardrails": "GRD"}
 
 
+def storable(text: str) -> str:
+    """Return the text without what PostgreSQL can't hold: an error may quote anything."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+
+
 def record(
     error: BaseException, *, role: str, envelope: Envelope | None = None, step: int | None = None
 ) -> str:
@@ -22,8 +27,8 @@ def record(
         envelope=envelope,
         role=role[:16],
         step_number=step,
-        summary=f"{type(error).__name__}: {error}"[:2000],
-        details="".join(traceback.format_exception(error)),
+        summary=storable(f"{type(error).__name__}: {error}"[:2000]),
+        details=storable("".join(traceback.format_exception(error))),
     )
     prefix = CODES.get(role, role[:3].upper())
     fault.code = f"{prefix}-{now():%Y-%m-%d}-{fault.pk:05d}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.utils.timezone import now
 
 from agents.models import Step
@@ -84,8 +84,7 @@ def _renew_for_ever() -> None:
             continue
         try:
             renew(tokens)
-        except DatabaseError:
-            # PostgreSQL is away: the next round may still be in time, else the lease lapses.
-            pass
-        finally:
             connection.close()
+        except Error:
+            # PostgreSQL is away: the next round may still be in time, else the lease lapses.
+            continue

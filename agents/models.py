@@ -133,6 +133,10 @@ class Step(models.Model):
             return "lost"
         return str(self.status)
 
+    def over(self) -> datetime:
+        """Return the time at which the step ends, by whose clock ever not before it began."""
+        return max(now(), self.started or now())
+
     def postpone(self) -> None:
         """Give a claimed step back, to be taken again a little later."""
         self.status, self.lease_token, self.lease_until = self.Status.READY, None, None

@@ -81,10 +81,13 @@ def _clarify(payload: Payload, *roles: Role) -> Decision | None:
             }
             if role is Role.GUARDRAILS:
                 notes |= dict.fromkeys(RESULTS_OF_INTAKE)
+            if role in {Role.RESPONSE, Role.QUALITY}:
+                notes |= dict.fromkeys(ANSWER)
             return _send(Role.CLARIFICATION, **notes)
     return None
 
 
+ANSWER = ("response", "citations_used", "sources_used", "quality_score", "generation_confidence")
 RESULTS_OF_INTAKE = ("search_results", "search_context", "search_stats", "search_quality", "route")
 
 
@@ -216,9 +219,6 @@ def quality(payload: Payload) -> Decision:
     if decision == "research":
         return _send(Role.SEARCH, **again, search_rounds=payload.get("search_rounds", 0) + 1)
     return _send(Role.RESPONSE, **again)
-
-
-ANSWER = ("response", "citations_used", "sources_used", "quality_score", "generation_confidence")
 
 
 def _best_answer(payload: Payload) -> dict[str, Any]:

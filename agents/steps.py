@@ -12,9 +12,9 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import DataError, IntegrityError, connection, transaction
 
-from agents import envelopes, events, leases
+from agents import envelopes, events, faults, leases
 from agents.attributes import UNIVERSAL
 from agents.bell import ring
 from agents.contract import REGISTRY, Writes
@@ -92,7 +92,11 @@ def perform(
     except Exception as error:  # noqa: BLE001 the one broad except: it records
         fail(held, error)
         return
-    finish(held, outcome)
+    try:
+        finish(held, outcome)
+    except (DataError, IntegrityError, ValueError) as error:
+        # What the contract let through and the database refuses will be refused again.
+        fail(held, error)
 
 
 @contextmanager
@@ -193,13 +197,13 @@ def fail(held: Claim, error: Exception) -> None:
         if locked is None:
             return
         envelope, step = locked
-        step.error = f"{type(error).__name__}: {error}"
+        step.error = faults.storable(f"{type(error).__name__}: {error}")
         hopeless = isinstance(error, AgentError) and error.permanent
         if step.attempt >= Step.ATTEMPTS or hopeless:
             envelopes.quarantine(envelope, step, error)
             return
         step.postpone()
-    log.warning("step %s of %s failed, will be tried again: %s", step.number, envelope.pk, error)
+    log.warning("step %s of %s will be tried again: %s", step.number, envelope.pk, step.error)
     events.publish(held.stream, "error", role=held.role, step=held.number, attempt=held.attempt)
 
 
@@ -208,9 +212,12 @@ def _locked(held: Claim) -> tuple[Envelope, Step] | None:
     envelope = Envelope.objects.select_for_update().filter(pk=held.envelope_id).first()
     if envelope is None or envelope.ended:
         return None
-    step = envelope.steps.filter(
-        number=held.number, lease_token=held.token, status=Step.Status.RUNNING
-    ).first()
+    # The step too: claiming one whose lease lapsed takes no lock of the envelope.
+    step = (
+        envelope.steps.select_for_update()
+        .filter(number=held.number, lease_token=held.token, status=Step.Status.RUNNING)
+        .first()
+    )
     return (envelope, step) if step else None
 
 

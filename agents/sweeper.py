@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 import redis
-from django.db import DatabaseError, connection, transaction
+from django.db import Error, connection, transaction
 from django.db.models import F, Q
 from django.utils.timezone import now
 
@@ -61,36 +62,43 @@ def sweep() -> dict[str, int]:
 def expire_overdue() -> int:
     """End turns whose deadline has passed."""
     overdue = Envelope.objects.filter(status=Status.RUNNING, deadline__lt=now())
-    count = 0
-    for pk in overdue.values_list("pk", flat=True)[:BATCH]:
-        with transaction.atomic():
-            envelope = Envelope.objects.select_for_update().get(pk=pk)
-            if not envelope.ended:
-                envelopes.expire(envelope)
-                count += 1
-    return count
+    return sum(each(envelopes.expire, pk) for pk in overdue.values_list("pk", flat=True)[:BATCH])
 
 
 def free_lost() -> int:
     """Make running steps ready again whose worker is gone; set aside those tried too often."""
     running = Step.objects.filter(status=Step.Status.RUNNING, envelope__status=Status.RUNNING)
-    lost = [
-        step
-        for step in running[:BATCH]
-        if step.condition(now()) == "lost" or leases.died(step.worker)
-    ]
-    for step in lost:
-        with transaction.atomic():
-            envelope = Envelope.objects.select_for_update().get(pk=step.envelope_id)
-            again = Step.objects.filter(pk=step.pk, lease_token=step.lease_token, status="running")
-            if envelope.ended or not again.exists():
-                continue
-            if step.attempt >= Step.ATTEMPTS:
-                envelopes.quarantine(envelope, step, envelopes.LostError())
-            else:
-                again.update(status="ready", lease_token=None, lease_until=None, rung_at=now())
-                transaction.on_commit(_bell(step), robust=True)
-    return len(lost)
+    workers = running.order_by("worker").values_list("worker", flat=True).distinct()
+    dead = [worker for worker in workers if leases.died(worker)]
+    lost = running.filter(Q(lease_until__lt=now()) | Q(worker__in=dead))[:BATCH]
+    return sum(each(free, step) for step in lost)
+
+
+def free(step: Step) -> bool:
+    """Give a lost step back, or set it aside; False when somebody took or ended it meanwhile."""
+    with transaction.atomic():
+        envelope = Envelope.objects.select_for_update().filter(pk=step.envelope_id).first()
+        taken = Step.objects.select_for_update().filter(
+            pk=step.pk, lease_token=step.lease_token, status=Step.Status.RUNNING
+        )
+        again = taken.first()
+        if envelope is None or envelope.ended or again is None:
+            return False
+        if again.attempt >= Step.ATTEMPTS:
+            envelopes.quarantine(envelope, again, envelopes.LostError())
+        else:
+            taken.update(status="ready", lease_token=None, lease_until=None, rung_at=now())
+            transaction.on_commit(_bell(again), robust=True)
+    return True
+
+
+def each(duty: Callable[[Any], bool], subject: object) -> bool:
+    """Do one duty; one that can't be done must not keep the others from being done."""
+    try:
+        return duty(subject)
+    except (Error, ValueError):
+        log.exception("the sweeper could not %s %s", duty.__name__, subject)
+        return False
 
 
 def ring_unheard() -> int:
@@ -149,7 +157,7 @@ def run() -> None:
             done = sweep()
             if any(done.values()):
                 log.warning("swept: %s", ", ".join(f"{n} {what}" for what, n in done.items() if n))
-        except DatabaseError as error:
+        except Error as error:
             log.warning("PostgreSQL is away: %s", error)
             connection.close()
         time.sleep(EVERY_SECONDS)

@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
@@ -43,6 +44,10 @@ def explain(error: Exception, context: dict[str, Any]) -> Response:
         log.warning("a server is away: %s", error)
         said = next(said for kind, said in AWAY.items() if isinstance(error, kind))
         return _answer(503, "unavailable", said)
+    if isinstance(error, RequestDataTooBig):
+        return _answer(413, "too_large", "The request is too large.")
+    if isinstance(error, SuspiciousOperation | RecursionError):
+        return _answer(400, "invalid", "The request can't be read: it is malformed.")
     response = exception_handler(error, context)
     if response is None:
         code = faults.record(error, role="api")

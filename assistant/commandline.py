@@ -26,6 +26,8 @@ def run(argv: list[str]) -> None:
     """Run the command. Raises SetupError if its servers can't be used; Django's errors exit."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "assistant.settings")
     load_dotenv(CHECKOUT / ".env")
+    if any("\udc80" <= character <= "\udcff" for word in argv for character in word):
+        raise SetupError("The command line holds bytes that are no text in UTF-8.")
     try:
         _run(argv, argv[1] if len(argv) > 1 else "help")
     except OperationalError as error:

@@ -15,7 +15,7 @@ from typing import IO
 from rich.console import Console
 from rich.text import Text
 
-from assistant.mortality import die_with_parent
+from agents.mortality import die_with_parent
 
 STOP_SECONDS = 10.0
 RESTART_SECONDS = (0.5, 1.0, 2.0, 5.0)
@@ -95,7 +95,9 @@ def _revive(child: Child, console: Console) -> None:
 @contextmanager
 def _stop_signal() -> Iterator[threading.Event]:
     stop = threading.Event()
-    names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    # A hang-up that is ignored stays so: `nohup` asked for it.
+    hang_up = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    names = (signal.SIGINT, signal.SIGTERM, *hang_up)
     before = {name: signal.signal(name, lambda *_: stop.set()) for name in names}
     try:
         yield stop

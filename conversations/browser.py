@@ -4,6 +4,7 @@ import secrets
 import uuid
 from dataclasses import dataclass
 
+from django.contrib.sessions.backends.db import SessionStore
 from django.http import Http404, HttpRequest
 
 from agents.models import Envelope
@@ -34,7 +35,9 @@ def new_name() -> str:
 
 def keep(request: HttpRequest, name: str) -> None:
     """Let this browser see the conversation from now on, even if it goes away before the answer."""
-    names = [kept for kept in request.session.get(KEY, []) if kept != name]
+    # As stored now, not as loaded: another tab may have begun a conversation meanwhile.
+    stored = SessionStore(request.session.session_key).get(KEY, [])
+    names = [kept for kept in stored if kept != name]
     request.session[KEY] = [*names, name][-MOST_KEPT:]
     request.session.save()
 

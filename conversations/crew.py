@@ -10,6 +10,7 @@ from django.conf import settings
 from rich.console import Console
 
 from agents import presence
+from agents.mortality import die_with_parent
 from conversations.errors import ConversationError
 
 START_SECONDS = 60.0
@@ -28,12 +29,17 @@ def crew(console: Console) -> Iterator[None]:
         return
     log = settings.STATE_DIR / "workers.log"
     command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "workers", "--together"]
-    with log.open("ab") as out, console.status("starting workers for this command"):
+    with log.open("ab") as out:
         process = subprocess.Popen(  # noqa: S603 our own command line
-            command, stdout=out, stderr=out, start_new_session=True
+            command,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
         )
-        _await(process)
     try:
+        with console.status("starting workers for this command"):
+            _await(process)
         yield
     finally:
         process.terminate()

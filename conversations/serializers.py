@@ -1,8 +1,11 @@
 """Serializers: what chat clients may send."""
 
+import re
 from typing import Any
 
 from rest_framework import serializers
+
+SESSION = re.compile(r"^[\w.:-]{1,64}\Z")
 
 
 class ChatRequest(serializers.Serializer[Any]):
@@ -12,7 +15,7 @@ class ChatRequest(serializers.Serializer[Any]):
         allow_blank=True, trim_whitespace=False, help_text="What the user says."
     )
     session_id = serializers.RegexField(
-        r"^[\w.:-]{1,64}\Z",
+        SESSION,
         required=False,
         help_text="Continues your conversation of this name, or begins it.",
         error_messages={"invalid": "Use 1 to 64 letters, digits, '.', ':', '_' or '-'."},

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.utils.timezone import now
 
 from agents import envelopes, events, presence
 from agents.models import Envelope
@@ -92,13 +93,16 @@ def wait(envelope: Envelope) -> Envelope:
     Holds no database connection while it waits. Raises Forgotten when it was deleted meanwhile.
     """
     connection.close()
-    for event in events.follow(envelope.result_list, seconds=_patience(envelope)):
-        if event or _as_it_stands(envelope).ended:
+    for event in events.follow(envelope.result_list, seconds=patience(envelope)):
+        if event or as_it_stands(envelope).ended:
             break
-    return _as_it_stands(envelope)
+    return as_it_stands(envelope)
 
 
-def _as_it_stands(envelope: Envelope) -> Envelope:
+def as_it_stands(envelope: Envelope) -> Envelope:
+    """Return the envelope as it is now; who waits for an overdue one ends it, sweeper or not."""
+    if now() > envelope.deadline:
+        envelopes.expire(envelope.pk)
     found = Envelope.objects.filter(pk=envelope.pk).first()
     connection.close()
     if found is None:
@@ -106,7 +110,8 @@ def _as_it_stands(envelope: Envelope) -> Envelope:
     return found
 
 
-def _patience(envelope: Envelope) -> float:
+def patience(envelope: Envelope) -> float:
+    """Return for how many seconds it makes sense to wait for the turn."""
     return (envelope.deadline - envelope.create_ts).total_seconds() + MARGIN_SECONDS
 
 
@@ -116,5 +121,10 @@ def forget(conversation: Conversation) -> None:
     Envelopes know their conversation by its id alone, so that nothing cascades to them.
     """
     with transaction.atomic():
-        Envelope.objects.filter(conversation_id=conversation.pk).delete()
+        # The locks of `remember`, in its order; then no message can begin another turn.
+        turns = Envelope.objects.filter(conversation_id=conversation.pk).order_by("pk")
+        list(turns.select_for_update())
+        list(Conversation.objects.select_for_update().filter(pk=conversation.pk))
+        list(turns.select_for_update())
+        turns.delete()
         conversation.delete()

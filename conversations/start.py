@@ -19,7 +19,7 @@ from agents.names import Status
 from agents.timeline import timeline
 from conversations import browser
 from conversations.citations import by_marker, explained, without_list
-from conversations.errors import ConversationError, NobodyListens, TurnInProgress
+from conversations.errors import ConversationError, Forgotten, NobodyListens, TurnInProgress
 from conversations.models import Message
 from conversations.rendering import answer
 from conversations.reply import reply
@@ -97,7 +97,12 @@ def _take(request: HttpRequest) -> HttpResponse:
         status = HTTPStatus.SERVICE_UNAVAILABLE
         return _show(request, before, error=NO_REDIS, status=status, text=text)
     browser.keep(request, name)
-    wait(envelope)
+    try:
+        wait(envelope)
+    except Forgotten as error:
+        return _show(request, error=str(error), status=HTTPStatus.NOT_FOUND, text=text)
+    # Again: the middleware stores the session once more, and another tab may have added to it.
+    browser.keep(request, name)
     return redirect(f"{reverse('start')}?turn={envelope.pk}", permanent=False)
 
 

@@ -8,7 +8,7 @@ from knowledge.models import Collection
 
 def named(names: Iterable[str]) -> list[Collection]:
     """Return the collections of these names; raise UnknownCollection naming those there aren't."""
-    wanted = set(names)
+    wanted = {name.replace("\0", "\N{REPLACEMENT CHARACTER}") for name in names}
     found = list(Collection.objects.filter(name__in=wanted))
     if unknown := wanted - {collection.name for collection in found}:
         raise UnknownCollection(unknown, Collection.objects.values_list("name", flat=True))

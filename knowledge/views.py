@@ -102,7 +102,7 @@ def _content(said: dict[str, Any]) -> tuple[str, bytes]:
     if "file" not in said:
         body = json.dumps(said["document"]).encode()
         # Named by what it is, so that sending it again replaces it and nothing else.
-        identity = _identity(said["document"]).encode()
+        identity = _identity(said["document"]).encode(errors="backslashreplace")
         return f"{blake2b(identity, digest_size=8).hexdigest()}.json", body
     file = said["file"]
     if file.size > settings.MAX_UPLOAD_BYTES:

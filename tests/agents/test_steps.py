@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, connection
 from django.utils.timezone import now
 
-from agents import envelopes, leases
+from agents import envelopes, leases, models
 from agents.contract import Contract
 from agents.errors import AgentError
 from agents.manager import route
@@ -247,3 +247,35 @@ def test_a_number_exists_once_in_an_envelope(begin: Begin) -> None:
     envelope = begin()
     with pytest.raises(IntegrityError):
         Step.objects.create(envelope=envelope, number=1, batch=0, role="lang", stage="lang")
+
+
+def test_a_worker_whose_clock_is_behind_can_still_end_a_turn(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    envelope = begin()
+    claimed = held(envelope, 1)
+    monkeypatch.setattr(models, "now", lambda: now() - timedelta(minutes=1))
+    finish(claimed, Outcome(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED)))
+    envelope.refresh_from_db()
+    assert envelope.status == Status.COMPLETED
+
+
+@pytest.mark.parametrize("said", ["null \0 character", "half \ud800"], ids=["null", "half"])
+def test_an_outcome_the_database_refuses_is_a_failed_attempt(begin: Begin, said: str) -> None:
+    envelope = begin()
+    finish(held(envelope, 1), to(Role.RESPONSE))
+    perform(envelope.pk, 2, lambda _: Outcome({"response": said}))
+    step = envelope.steps.get(number=2)
+    assert (step.status, step.attempt) == ("ready", 1)
+    assert step.error
+
+
+@pytest.mark.parametrize("said", ["null \0 character", "half \ud800"], ids=["null", "half"])
+def test_an_error_may_quote_what_the_database_refuses(begin: Begin, said: str) -> None:
+    envelope = begin()
+    for _ in range(Step.ATTEMPTS):
+        envelope.steps.update(available_at=now())
+        fail(held(envelope, 1), AgentError(said))
+    envelope.refresh_from_db()
+    assert envelope.status == Status.FAILED
+    assert Fault.objects.get(code=envelope.error_id).details

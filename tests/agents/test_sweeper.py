@@ -6,10 +6,10 @@ import threading
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.utils.timezone import now
 
-from agents import events, leases, sweeper
+from agents import envelopes, events, leases, sweeper
 from agents.models import Envelope, Fault, Step
 from agents.names import Role, Status
 from agents.steps import claim
@@ -135,3 +135,21 @@ def test_two_sweepers_do_not_work_at_the_same_time(begin: Begin) -> None:
         thread.start()
         thread.join()
     assert swept == [{}]
+
+
+def test_a_turn_that_cannot_be_ended_does_not_keep_the_others_from_ending(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poison, healthy = begin(), begin()
+    Envelope.objects.update(deadline=now() - timedelta(seconds=1))
+    honest = envelopes.end
+
+    def end(envelope: Envelope, status: Status, **more: str) -> None:
+        if envelope.pk == poison.pk:
+            raise IntegrityError("cannot be stored")
+        honest(envelope, status, **more)
+
+    monkeypatch.setattr(envelopes, "end", end)
+    assert sweeper.sweep()["expired"] == 1
+    healthy.refresh_from_db()
+    assert healthy.status == Status.EXPIRED

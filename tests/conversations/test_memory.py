@@ -1,5 +1,6 @@
 """What a turn sees of its conversation, and what the conversation keeps of the turn."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +13,7 @@ from agents.names import Role, Status
 from agents.queues import queue
 from conversations.errors import NobodyListens, TurnInProgress, UnusableText
 from conversations.models import Conversation, Message
-from conversations.services import Asker, ask
+from conversations.services import Asker, ask, wait
 from knowledge.errors import UnknownCollection
 
 NOBODY = Asker(None)
@@ -132,3 +133,10 @@ def test_an_envelope_without_a_conversation_ends_quietly() -> None:
 def test_every_queue_has_an_address_of_its_own() -> None:
     addresses = {(queue(role.queue).exchange.name, queue(role.queue).routing_key) for role in Role}
     assert len(addresses) == len(Role)
+
+
+def test_who_waits_for_an_overdue_turn_ends_it_without_a_sweeper() -> None:
+    envelope = ask("How?", NOBODY)
+    Envelope.objects.update(deadline=envelope.create_ts - timedelta(seconds=9))
+    envelope.refresh_from_db()
+    assert wait(envelope).status == Status.EXPIRED

@@ -4,12 +4,15 @@ import re
 from http import HTTPStatus
 
 import pytest
-from django.test import Client
+from django.contrib.sessions.backends.db import SessionStore
+from django.test import Client, RequestFactory
 
 from agents.attributes import Source
 from agents.documentation.response import source_list
 from agents.models import Envelope
 from agents.names import Status
+from conversations import browser
+from conversations.browser import KEY
 from conversations.models import Conversation
 from conversations.rendering import answer
 from tests import factories
@@ -221,3 +224,14 @@ def test_a_running_turn_is_looked_at_again(client: Client, talk: Conversation) -
 
     assert 'http-equiv="refresh"' in page
     assert "Still at work" in page
+
+
+def test_two_tabs_do_not_forget_each_others_conversation(rf: RequestFactory, db: None) -> None:
+    first, second = rf.get("/"), rf.get("/")
+    first.session = SessionStore()
+    first.session.create()
+    second.session = SessionStore(first.session.session_key)
+    assert KEY not in second.session  # loaded before the first tab asks
+    browser.keep(first, "web-one")
+    browser.keep(second, "web-two")
+    assert SessionStore(first.session.session_key)[KEY] == ["web-one", "web-two"]

@@ -37,10 +37,11 @@ class Command(BaseCommand):
 
     def _create(self, name: str, *, staff: bool) -> None:
         try:
-            User.username_validator(name)
+            User(username=name).clean_fields(exclude=["password"])
         except ValidationError as error:
             raise CommandError(
-                f"{name!r} cannot name a key: use letters, digits, '@', '.', '+', '-' and '_'."
+                f"{name[:40]!r} cannot name a key: use at most 150 letters, digits, '@', '.', "
+                "'+', '-' and '_'."
             ) from error
         user, new = User.objects.get_or_create(username=name, defaults={"is_staff": staff})
         if new:

@@ -6,7 +6,6 @@ import uuid
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connection
 from rich.console import Console
 from rich.markdown import Markdown
 
@@ -16,7 +15,8 @@ from agents.names import Role, Status
 from conversations.crew import crew
 from conversations.errors import ConversationError
 from conversations.reply import reply
-from conversations.services import Asker, ask, usable, wait
+from conversations.serializers import SESSION
+from conversations.services import Asker, as_it_stands, ask, patience, usable, wait
 from knowledge.collections import named
 from knowledge.errors import UnknownCollection
 
@@ -44,6 +44,8 @@ class Command(BaseCommand):
         session = options["session"] or str(uuid.uuid4())
         try:
             named(options["collection"])
+            if not SESSION.match(session):
+                raise CommandError("--session takes 1 to 64 letters, digits, '.', ':', '_' or '-'.")
             if options["question"] is not None:
                 usable(options["question"])
             with crew(self.console):
@@ -77,14 +79,11 @@ class Command(BaseCommand):
 
     def _show_steps(self, envelope: Envelope) -> None:
         """Name each agent while it works."""
-        connection.close()
         done: list[str] = []
         with self.console.status("asking") as status:
-            for event in events.follow(envelope.target_list, seconds=600):
+            for event in events.follow(envelope.target_list, seconds=patience(envelope)):
                 if event is None:
-                    envelope.refresh_from_db()
-                    connection.close()
-                    if envelope.ended:
+                    if as_it_stands(envelope).ended:
                         break
                     continue
                 _, name, data = event
