@@ -96,45 +96,36 @@ class Evaluation(Value):
     confidence: Unit
 
 
-class SourceReference(Value):
-    """The passage behind one marker."""
+class Source(Value):
+    """Where something is written, for the list under an answer."""
+
+    title: str
+    section: str
+    source: str
+    version: int
+    score: float
+
+
+class Marked(Source):
+    """The passage behind one marker of an answer."""
 
     marker: str  # "C1"
     document_id: str
-    version: int
-    title: str
-    section: str
     crumbs: list[str]
-    source: str
     chunk_id: int
-    text: str  # the passage as it was given to the response agent
-    score: float
 
 
-class Citation(Value):
-    """One marker used in the answer, checked against its passage."""
+class SourceReference(Marked):
+    """A marked passage with its text, as it was given to the response agent."""
 
-    marker: str
-    document_id: str
-    version: int
-    title: str
-    section: str
-    crumbs: list[str]
-    source: str
-    chunk_id: int
+    text: str
+
+
+class Citation(Marked):
+    """A marker used in the answer, checked against its passage."""
+
     quote: str  # the sentence of the answer that carries the marker
     citation_status: Literal["verified", "weak", "unsupported"]
-    score: float
-
-
-class Source(Value):
-    """A document the answer relied on, for the list under it."""
-
-    title: str
-    section: str
-    source: str
-    version: int
-    score: float
 
 
 class ClarificationRequest(Value):

@@ -86,26 +86,6 @@ def reason_said(reason: Reason, language: str) -> str:
     return Phrase[reason.name].said_in(language)
 
 
-def farewell(language: str) -> str:
-    """The last sentence to a user who leaves."""
-    return Phrase.FAREWELL.said_in(language)
-
-
-def failed(language: str, error_id: str) -> str:
-    """What the user is told when a turn failed; `error_id` finds it again."""
-    return Phrase.FAILED.said_in(language, error_id=error_id)
-
-
-def expired(language: str, error_id: str) -> str:
-    """What the user is told when a turn missed its deadline."""
-    return Phrase.EXPIRED.said_in(language, error_id=error_id)
-
-
-def cancelled(language: str) -> str:
-    """What the user is told when a turn was cancelled."""
-    return Phrase.CANCELLED.said_in(language)
-
-
 def capabilities(language: str, domain: str) -> str:
     """What Docent can help with, naming the deployment's domain when it has one."""
     if domain:

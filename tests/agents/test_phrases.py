@@ -8,7 +8,7 @@ import pytest
 
 import agents
 from agents.languages import LOCALES
-from agents.phrases import Phrase, farewell
+from agents.phrases import Phrase
 
 FOLDERS = {
     "de": "de",
@@ -52,7 +52,7 @@ def test_a_phrase_is_said_in_the_language_asked_for(language: str) -> None:
 
 
 def test_a_language_without_sentences_gets_english_ones() -> None:
-    assert farewell("ja") == Phrase.FAREWELL.value
+    assert Phrase.FAREWELL.said_in("ja") == Phrase.FAREWELL.value
 
 
 def test_braces_in_a_value_are_not_filled_in_again() -> None:
