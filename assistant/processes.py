@@ -15,7 +15,7 @@ from typing import IO
 from rich.console import Console
 from rich.text import Text
 
-from agents.mortality import die_with_parent
+from knowledge.mortality import die_with_parent
 
 STOP_SECONDS = 10.0
 RESTART_SECONDS = (0.5, 1.0, 2.0, 5.0)

@@ -10,8 +10,8 @@ from django.conf import settings
 from rich.console import Console
 
 from agents import presence
-from agents.mortality import die_with_parent
 from conversations.errors import ConversationError
+from knowledge.mortality import die_with_parent
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0

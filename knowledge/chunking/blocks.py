@@ -1,7 +1,9 @@
-"""Blocks: a Markdown text as headings, paragraphs, list items and code."""
+"""Blocks: a Markdown text as headings, paragraphs, list items, tables and code."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -9,22 +11,33 @@ from markdown_it.token import Token
 from knowledge.parsing.normalising import uniform
 
 HEADINGS_KEPT = 3
+# What each kind of token is called that must not be cut just anywhere.
+WHOLE: dict[str, Literal["code", "table"]] = {
+    "fence": "code",
+    "code_block": "code",
+    "table_open": "table",
+}
+
+Starts = Sequence[tuple[int, int]]  # as in `Page.starts`
 
 
 @dataclass(frozen=True)
 class Block:
-    """A heading, paragraph, list item or code block with the empty lines after it."""
+    """A heading, paragraph, list item, table or code block with the empty lines after it."""
 
     text: str
     level: int = 0  # of a heading
-    is_code: bool = False
+    kind: Literal["text", "code", "table"] = "text"
+    page: int | None = None  # it begins on
 
 
-def sections(title: str, content: str) -> Iterator[tuple[tuple[str, ...], list[Block]]]:
+def sections(
+    title: str, content: str, starts: Starts = ()
+) -> Iterator[tuple[tuple[str, ...], list[Block]]]:
     """Yield (headings above, blocks) for each stretch of text between headings."""
     path: list[tuple[int, str]] = []
     blocks: list[Block] = []
-    for block in split_blocks(content):
+    for block in split_blocks(content, starts):
         if not block.level:
             blocks.append(block)
             continue
@@ -40,17 +53,30 @@ def headings(path: Sequence[tuple[int, str]], title: str) -> tuple[str, ...]:
     return tuple(text for _, text in path if text != title)[-HEADINGS_KEPT:]
 
 
-def split_blocks(content: str) -> Iterator[Block]:
+def split_blocks(content: str, starts: Starts = ()) -> Iterator[Block]:
     """Yield the blocks of a Markdown text; list items are blocks of their own."""
     content = uniform(content)
     lines = content.splitlines(keepends=True)
-    starts = list(block_starts(MarkdownIt("commonmark", {"html": False}).parse(content)))
-    ends = [*(begin for begin, _, _ in starts[1:]), len(lines)]
-    for (begin, token, heading), end in zip(starts, ends, strict=False):
+    found = list(block_starts(parsed(content)))
+    ends = [*(begin for begin, _, _ in found[1:]), len(lines)]
+    for (begin, token, heading), end in zip(found, ends, strict=False):
+        page = page_at(begin, starts)
         if heading:
-            yield Block(heading, level=int(token.tag[1]))
+            yield Block(heading, level=int(token.tag[1]), page=page)
         else:
-            yield Block("".join(lines[begin:end]), is_code=token.type == "fence")
+            yield Block("".join(lines[begin:end]), kind=WHOLE.get(token.type, "text"), page=page)
+
+
+def parsed(content: str) -> list[Token]:
+    """Return the block structure of a Markdown text."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("inline")
+    return parser.parse(content)
+
+
+def page_at(line: int, starts: Starts) -> int | None:
+    """Return the page that a line is on; None when there are no pages."""
+    place = bisect_right(starts, line, key=lambda start: start[0])
+    return starts[max(place - 1, 0)][1] if starts else None
 
 
 def block_starts(tokens: Sequence[Token]) -> Iterator[tuple[int, Token, str]]:
@@ -61,3 +87,18 @@ def block_starts(tokens: Sequence[Token]) -> Iterator[tuple[int, Token, str]]:
         if token.level == 0 or (token.type == "list_item_open" and token.level == 1):
             is_heading = token.type == "heading_open"
             yield token.map[0], token, tokens[place + 1].content if is_heading else ""
+
+
+def inner_blocks(text: str) -> Iterator[Block]:
+    """Yield a list item or a quotation as its code and tables and what stands between them."""
+    lines = text.splitlines(keepends=True)
+    done = 0
+    for token in parsed(text):
+        if token.map is not None and token.type in WHOLE and token.map[0] >= done:
+            begin, end = token.map
+            if done < begin:
+                yield Block("".join(lines[done:begin]))
+            yield Block("".join(lines[begin:end]), kind=WHOLE[token.type])
+            done = end
+    if done < len(lines):
+        yield Block("".join(lines[done:]))

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
+from textwrap import dedent
 
 from semantic_text_splitter import MarkdownSplitter
 
-from knowledge.chunking.blocks import Block
+from knowledge.chunking.blocks import Block, inner_blocks
 from knowledge.embedding import WINDOW, count_tokens, tokenizer
 
-# The share of the chunk size the specification gives for 600 tokens: 120.
-OVERLAP = WINDOW // 5
+CHUNK_TOKENS = 600
+# The overlap is a fifth: of 600 tokens, 120.
+OVERLAP_SHARE = 5
 # A path longer than this is cut: the text must have most of the window.
 PATH_TOKENS = 64
 # What a block that doesn't fit is broken into, before the parts are put together again.
@@ -37,8 +39,9 @@ def heading_path(title: str, section: Sequence[str]) -> str:
 class Room:
     """What a section leaves of the window once its headings are in it."""
 
-    def __init__(self, title: str, section: Sequence[str]) -> None:
-        self.tokens = WINDOW - count_tokens(heading_path(title, section))
+    def __init__(self, title: str, section: Sequence[str], window: int = WINDOW) -> None:
+        self.tokens = tokens_of(window) - count_tokens(heading_path(title, section))
+        self.overlap = tokens_of(window) // OVERLAP_SHARE
 
     def fits(self, texts: Sequence[str]) -> bool:
         """Tell whether the texts fit, put together.
@@ -58,16 +61,29 @@ def size(text: str) -> int:
     return count_tokens(text) - 2
 
 
-def packed(blocks: Sequence[Block], room: Room) -> Iterator[str]:
-    """Yield texts that fit, as few as possible; where a cut falls, its last words are repeated."""
+def tokens_of(window: int) -> int:
+    """Return the most tokens a chunk may take for a model that sees so many."""
+    return min(CHUNK_TOKENS, window)
+
+
+def packed(blocks: Sequence[Block], room: Room) -> Iterator[tuple[str, int | None]]:
+    """Yield (text, page) with texts that fit, as few as possible.
+
+    Where a cut falls, its last words are repeated. The page is that of the first words that are
+    not a repetition.
+    """
     current: list[str] = []
-    for piece in (piece for block in blocks for piece in pieces(block, room)):
-        if current and not room.fits([*current, piece]):
-            yield "".join(current).strip()
-            current = carried(current, piece, room)
-        current.append(piece)
+    page: int | None = None
+    for block in blocks:
+        for piece in pieces(block, room):
+            if not current:
+                page = block.page
+            elif not room.fits([*current, piece]):
+                yield "".join(current).strip(), page
+                current, page = carried(current, piece, room), block.page
+            current.append(piece)
     if "".join(current).strip():
-        yield "".join(current).strip()
+        yield "".join(current).strip(), page
 
 
 def carried(before: Sequence[str], piece: str, room: Room) -> list[str]:
@@ -75,7 +91,7 @@ def carried(before: Sequence[str], piece: str, room: Room) -> list[str]:
     kept: list[str] = []
     for candidate in reversed(before[1:]):
         longer = [candidate, *kept]
-        if size("".join(longer)) > OVERLAP or not room.fits([*longer, piece]):
+        if size("".join(longer)) > room.overlap or not room.fits([*longer, piece]):
             break
         kept = longer
     return kept
@@ -85,14 +101,34 @@ def pieces(block: Block, room: Room) -> list[str]:
     """Return the block whole when it fits, else in parts that do."""
     if room.fits([block.text]):
         return [block.text]
-    if block.is_code:
+    if block.kind == "code":
         return code_pieces(block.text, room)
+    if block.kind == "table":
+        return table_pieces(block.text, room)
+    inside = list(inner_blocks(block.text))
+    if len(inside) > 1:
+        return [piece for each in inside for piece in pieces(each, room)]
     return splitter().chunks(block.text)
+
+
+def table_pieces(text: str, room: Room) -> list[str]:
+    """Return a long table as several, cut between rows, each with the row of headers."""
+    header, line, *rows = text.rstrip().splitlines(keepends=True)
+    if not all(room.fits([header, line, row]) for row in rows):
+        return splitter().chunks(text)
+    groups = [""]
+    for row in rows:
+        if groups[-1] and not room.fits([header, line, groups[-1], row]):
+            groups.append("")
+        groups[-1] += row
+    return [f"{header}{line}{group.rstrip()}\n\n" for group in groups]
 
 
 def code_pieces(text: str, room: Room) -> list[str]:
     """Return a long code block as several, cut between lines, each with its fences."""
-    opening, *lines = text.strip().splitlines()
+    opening, *lines = dedent(text).strip("\n").splitlines()
+    if not opening.startswith(("```", "~~~")):
+        opening, lines = "```", [opening, *lines]
     fence = opening[: len(opening) - len(opening.lstrip("`~"))]
     if lines and lines[-1].strip() == fence:
         del lines[-1]

@@ -1,38 +1,62 @@
 """Parsing: a file's bytes into pages, one module per format."""
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import PurePath
 
 from knowledge.errors import Unreadable
-from knowledge.parsing import html, markdown, structured, text
+from knowledge.parsing.limits import Limits
 from knowledge.parsing.page import Page
 
-__all__ = ["FORMATS", "Page", "is_readable", "parse"]
+__all__ = ["FORMATS", "Limits", "Page", "is_readable", "parse"]
 
-# What a parser is called with, by the end of the file's name.
-FORMATS: dict[str, Callable[[bytes], list[Page]]] = {
-    ".md": lambda body: [markdown.parse(body)],
-    ".markdown": lambda body: [markdown.parse(body)],
-    ".mdx": lambda body: [markdown.parse(body, mdx=True)],
-    ".html": lambda body: [html.parse(body)],
-    ".htm": lambda body: [html.parse(body)],
-    ".txt": lambda body: [text.parse(body)],
-    ".text": lambda body: [text.parse(body)],
-    ".json": structured.parse,
+# The module that reads it, by the end of the file's name. Imported when first needed: a web
+# process only wants to know what can be read.
+FORMATS: dict[str, str] = {
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".mdx": "mdx",
+    ".html": "html",
+    ".htm": "html",
+    ".txt": "text",
+    ".text": "text",
+    ".docx": "docx",
+    ".pptx": "pptx",
+    ".pdf": "pdf",
+    ".json": "structured",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
 }
 
 
 def is_readable(name: str) -> bool:
     """Tell whether a file of that name is in a format known here."""
-    return PurePath(name).suffix.lower() in FORMATS
+    return suffix(name) in FORMATS
 
 
-def parse(name: str, body: bytes) -> list[Page]:
-    """Return the pages of a file: one, or several from JSON. Raises Unreadable with the reason."""
-    parser = FORMATS.get(PurePath(name).suffix.lower())
-    if parser is None:
+def suffix(name: str) -> str:
+    """Return the end of a file's name that tells its format."""
+    return PurePath(name).suffix.lower()
+
+
+def parse(name: str, body: bytes, limits: Limits | None = None) -> list[Page]:
+    """Return the pages of a file: one, or several from JSON and JSONL.
+
+    Runs in this very process: what comes from strangers is for `knowledge.reading`. Raises
+    Unreadable with the reason.
+    """
+    if suffix(name) not in FORMATS:
         raise Unreadable(f"its format is not known; known are {', '.join(FORMATS)}")
-    pages = parser(body)
+    try:
+        pages = parser(FORMATS[suffix(name)])(body, limits or Limits())
+    except RecursionError as error:
+        raise Unreadable("it is nested too deeply") from error
     if not any(page.content.strip() for page in pages):
         raise Unreadable("there is no text in it")
     return pages
+
+
+def parser(module: str) -> Callable[[bytes, Limits], list[Page]]:
+    """Return what reads a format."""
+    parse: Callable[[bytes, Limits], list[Page]] = import_module(f"{__name__}.{module}").parse
+    return parse

@@ -2,6 +2,9 @@
 
 import codecs
 import re
+from unicodedata import category
+
+from charset_normalizer import from_bytes
 
 from knowledge.errors import Unreadable
 
@@ -15,8 +18,14 @@ MARKS = (
 )
 SAMPLE = 8192
 CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
-# Above this share of bytes beyond ASCII a text is not Western European any more.
-WESTERN = 0.25
+# Above this share of bytes beyond ASCII a text is not in Latin letters any more.
+LATIN = 0.25
+# With fewer bytes beyond ASCII, guesses among the Latin encodings are worse than the commonest.
+EVIDENCE = 40
+# Read as the other of these, small letters become capital ones.
+CYRILLIC = ("cp1251", "koi8-r")
+# Neither letters nor signs nor spaces.
+SENSELESS = frozenset({"Cc", "Cn", "Co", "Cs"})
 
 
 def decode(body: bytes) -> tuple[str, list[str]]:
@@ -27,6 +36,8 @@ def decode(body: bytes) -> tuple[str, list[str]]:
         if body.startswith(mark):
             return in_encoding(body, encoding), []
     if is_binary(body[:SAMPLE]):
+        if encoding := wide(body[:SAMPLE]):
+            return in_encoding(body, encoding), [f"no byte order mark: read as {encoding}"]
         raise Unreadable("it is a binary file and not text")
     try:
         return body.decode(), []
@@ -51,12 +62,33 @@ def is_binary(sample: bytes) -> bool:
     return b"\0" in sample or len(sample.translate(None, CONTROL)) < 0.98 * len(sample)
 
 
+def wide(sample: bytes) -> str:
+    """Return the form of UTF-16 in which the bytes are a text; nothing when they are none."""
+    for encoding in ("utf-16-le", "utf-16-be"):
+        try:
+            text = sample[: len(sample) // 2 * 2 - 2].decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        senseless = sum(category(sign) in SENSELESS and not sign.isspace() for sign in text)
+        # A text has spaces, or ends of lines; random bytes that are all letters have none.
+        if text and not senseless and re.search(r"[ \n\u3000-\u3002]", text):
+            return encoding
+    return ""
+
+
 def legacy(body: bytes) -> str:
-    """Return the eight-bit encoding the bytes are most likely in."""
+    """Return the encoding before Unicode that the bytes are most likely in."""
     beyond = len(re.findall(rb"[\x80-\xff]", body))
-    if beyond <= WESTERN * len(body):
+    is_latin = beyond <= LATIN * len(body)
+    if is_latin and beyond < EVIDENCE:
         return "cp1252"
-    cyrillic = re.findall(r"[\u0430-\u044f\u0451]", body.decode("cp1251", errors="ignore"))
-    if len(cyrillic) >= 0.8 * beyond:
-        return "cp1251"
+    for encoding in () if is_latin else CYRILLIC:
+        small = re.findall(r"[\u0430-\u044f\u0451]", body.decode(encoding, errors="ignore"))
+        if len(small) >= 0.8 * beyond:
+            return encoding
+    best = from_bytes(body).best()
+    if best is not None:
+        return best.encoding
+    if is_latin:
+        return "cp1252"
     raise Unreadable("its encoding is not known here; save it as UTF-8")

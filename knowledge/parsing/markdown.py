@@ -7,6 +7,7 @@ import frontmatter
 import yaml
 
 from knowledge.parsing.decoding import decode
+from knowledge.parsing.limits import Limits
 from knowledge.parsing.normalising import normalise, uniform
 from knowledge.parsing.page import Page, as_date, as_language, as_list, as_text
 
@@ -14,8 +15,13 @@ FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL |
 FIRST_HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 
 
-def parse(body: bytes, *, mdx: bool = False) -> Page:
+def parse(body: bytes, _: Limits) -> list[Page]:
     """Return the page of a Markdown file. Raises Unreadable."""
+    return [page(body)]
+
+
+def page(body: bytes, *, mdx: bool = False) -> Page:
+    """Return the page; with `mdx`, components count as tags. Raises Unreadable."""
     text, warnings = decode(body)
     about, text, problem = front_matter(uniform(text))
     content = normalise(text, mdx=mdx)

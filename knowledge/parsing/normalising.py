@@ -7,6 +7,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from knowledge.parsing.inline import reduced
+from knowledge.parsing.tables import from_texts, sentences
 
 IMPORTS = re.compile(r"^(?:import\s.+?\sfrom\s+['\"]|import\s+['\"]|export\s+(?:const|default)\s)")
 # What stands between these is for machines, or for who edits the page.
@@ -50,8 +51,8 @@ def uniform(text: str) -> str:
 
 
 def tokens(text: str, *, mdx: bool) -> list[Token]:
-    """Return the block structure. Tags stay text: a fence inside a <div> is a fence."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    """Return the block structure alone. Tags stay text: a fence inside a <div> is a fence."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("inline")
     return parser.disable("code" if mdx else []).parse(text)
 
 
@@ -98,7 +99,7 @@ def code_and_tables(text: str, *, mdx: bool) -> Iterator[tuple[int, int, list[st
 
 
 def rows(found: list[Token]) -> list[str]:
-    """Return a table's rows as sentences: "Plan: Growth; Seats: 3". The headers name the cells."""
+    """Return a table's rows as sentences."""
     lines: list[list[str]] = []
     for place, token in enumerate(found):
         if token.type == "table_close":
@@ -107,15 +108,7 @@ def rows(found: list[Token]) -> list[str]:
             lines.append([])
         elif token.type in {"th_open", "td_open"}:
             lines[-1].append(found[place + 1].content.replace("\n", " ").strip())
-    headers, *body = lines
-    return [
-        "; ".join(
-            f"{header}: {cell}" if header else cell
-            for header, cell in zip(headers, row, strict=False)
-            if cell
-        )
-        for row in (body or [headers])
-    ]
+    return sentences(from_texts(lines))
 
 
 def segments(text: str, *, mdx: bool) -> Iterator[tuple[str, str]]:

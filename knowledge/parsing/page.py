@@ -1,9 +1,12 @@
 """Page: what a parser makes of a file, before it is cut, enriched and stored."""
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
+
+from knowledge.parsing.normalising import collapsed, uniform
 
 
 @dataclass(frozen=True)
@@ -25,14 +28,34 @@ class Page:
     language: str = ""
     last_updated: date | None = None
     warnings: list[str] = field(default_factory=list)
+    # (line of `content` from 0, number of the page or slide that begins there), ascending; empty
+    # where the format has no pages.
+    starts: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Make every text one that PostgreSQL can hold, whatever escapes the file used."""
         for name, value in list(vars(self).items()):
             if isinstance(value, str):
                 object.__setattr__(self, name, storable(value))
-            elif isinstance(value, list):
+            elif isinstance(value, list) and name != "starts":
                 object.__setattr__(self, name, [storable(text) for text in value])
+
+
+def assembled(sheets: Iterable[tuple[int, Sequence[str]]]) -> tuple[str, list[tuple[int, int]]]:
+    """Return the blocks of numbered pages as one text, and where in it each page begins.
+
+    The second is as in `Page.starts`. Pages without text begin nowhere.
+    """
+    lines: list[str] = []
+    starts: list[tuple[int, int]] = []
+    for number, blocks in sheets:
+        said = [collapsed(uniform(block)) for block in blocks]
+        text = "\n\n".join(block for block in said if block)
+        if text:
+            lines += [""] if lines else []
+            starts.append((len(lines), number))
+            lines += text.split("\n")
+    return "\n".join(lines), starts
 
 
 def storable(text: str) -> str:

@@ -1,13 +1,15 @@
 """Structured: JSON whose objects are documents already."""
 
 import json
+import re
 from datetime import date
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from knowledge.errors import Unreadable
 from knowledge.parsing.decoding import decode
+from knowledge.parsing.limits import Limits
 from knowledge.parsing.normalising import normalise
 from knowledge.parsing.page import Page, as_date, as_language
 
@@ -17,7 +19,7 @@ class Entry(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    content: str = Field(min_length=1)
+    content: str = Field(min_length=1, validation_alias=AliasChoices("content", "text"))
     title: str = ""
     source: str = Field(default="", max_length=1000)
     crumbs: list[str] = []
@@ -30,21 +32,16 @@ class Entry(BaseModel):
     last_updated: date | str | None = None
 
 
-IGNORED = frozenset({"id", "chunks", "version"})
+IGNORED = frozenset({"id", "_id", "chunks", "version"})
+KNOWN = IGNORED | {"text"} | Entry.model_fields.keys()
 ENTRIES = TypeAdapter(list[Entry])
+TITLE = re.compile(r"\s*Title:[ \t]*(\S.*)(?:\n|\Z)")
 
 
-def parse(body: bytes) -> list[Page]:
+def parse(body: bytes, _: Limits) -> list[Page]:
     """Return the pages of a JSON file: one object or a list of them. Raises Unreadable."""
     text, warnings = decode(body)
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise Unreadable(
-            f"broken JSON at line {error.lineno}, column {error.colno}: {error.msg}"
-        ) from error
-    except (RecursionError, ValueError) as error:
-        raise Unreadable("broken JSON: nested too deeply, or a number too long") from error
+    data = loaded(text)
     listed = data if isinstance(data, list) else [data]
     try:
         entries = ENTRIES.validate_python(listed)
@@ -55,11 +52,25 @@ def parse(body: bytes) -> list[Page]:
     ]
 
 
+def loaded(text: str) -> Any:
+    """Return the value of a JSON text. Raises Unreadable."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Unreadable(
+            f"broken JSON at line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from error
+    except (RecursionError, ValueError) as error:
+        raise Unreadable("broken JSON: nested too deeply, or a number too long") from error
+
+
 def page(entry: Entry, warnings: list[str]) -> Page:
-    """Return the page an entry describes."""
-    fields = entry.model_dump(exclude={"content", "language", "last_updated"})
+    """Return the page an entry describes; "Title: X" as its first line is its title."""
+    fields = entry.model_dump(exclude={"content", "title", "language", "last_updated"})
+    found = None if entry.title else TITLE.match(entry.content)
     return Page(
-        content=normalise(entry.content),
+        content=normalise(entry.content[found.end() :] if found else entry.content),
+        title=entry.title or (found[1].strip() if found else ""),
         language=as_language(entry.language),
         last_updated=as_date(entry.last_updated),
         warnings=warnings,
@@ -69,7 +80,7 @@ def page(entry: Entry, warnings: list[str]) -> Page:
 
 def unknown(data: dict[str, Any]) -> list[str]:
     """Return a warning about keys that are no field of a document."""
-    names = sorted(data.keys() - Entry.model_fields.keys() - IGNORED)
+    names = sorted(data.keys() - KNOWN)
     return [f"unknown keys left out: {', '.join(names)}"] if names else []
 
 

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge.chunking import Part, chunk, embedded, heading_path, merged
+from knowledge.chunking.blocks import split_blocks
 from knowledge.embedding import WINDOW, count_tokens
 
 SENTENCE = "The keeper of the lighthouse lights the lamp before the ships come in. "
@@ -96,12 +97,73 @@ def test_text_without_joints_is_cut_where_it_must(text: str) -> None:
     assert sum(len(part.text) for part in parts) >= len(text)
 
 
+@pytest.mark.parametrize(("window", "most"), [(128, 128), (512, 512), (8192, 600)])
+def test_chunks_fill_the_window_and_take_600_tokens_at_most(window: int, most: int) -> None:
+    parts = chunk("Guide", f"## A\n\n{SENTENCE * 200}", ["lamp"], window=window)
+    sizes = [seen("Guide", part) for part in parts]
+    assert max(sizes) <= most
+    assert min(sizes[:-1]) > 0.6 * most
+
+
+def test_each_chunk_knows_the_page_it_begins_on() -> None:
+    content = f"# One\n\n{SENTENCE}\n\n# Two\n\n{SENTENCE * 40}\n\n{SENTENCE}"
+    parts = chunk("Guide", content, ["lamp"], starts=[(0, 3), (4, 4), (8, 7)])
+    assert [part.page for part in parts] == [3, 4, 4, 4]
+    assert [part.page for part in chunk("Guide", content, ["lamp"])] == [None] * 4
+    long = "\n\n".join([SENTENCE * 10] * 3)
+    pages = [part.page for part in chunk("Guide", long, ["lamp"], starts=[(0, 1), (2, 2), (4, 9)])]
+    assert pages == [1, 2, 9]
+
+
+def test_long_table_is_cut_between_rows_and_repeats_its_headers() -> None:
+    rows = [f"| Lamp {number} | {number} | over the harbour |" for number in range(80)]
+    table = "\n".join(["| Name | Price | View |", "|---|---|---|", *rows])
+    parts = chunk("Guide", f"## A\n\n{table}\n\nAfter the lamp.", ["lamp"])
+    pieces = [part.text for part in parts if "|---|" in part.text]
+    assert len(pieces) > 2
+    assert all(text.startswith("| Name | Price | View |\n|---|---|---|\n| ") for text in pieces)
+    kept = [line for text in pieces for line in text.splitlines() if line.startswith("| Lamp")]
+    assert kept == rows
+
+
+def test_code_within_a_long_list_item_stays_whole() -> None:
+    code = "\n".join(["  ```py", *(f"  lamp_{n} = light({n})" for n in range(12)), "  ```"])
+    parts = chunk("Guide", f"- {SENTENCE * 12}\n\n{code}\n\n  {SENTENCE * 8}", ["lamp"])
+    whole = "\n".join(["```py", *(f"lamp_{n} = light({n})" for n in range(12)), "```"])
+    assert len(parts) > 1
+    assert any(whole in part.text.replace("\n  ", "\n") for part in parts)
+
+
+def test_no_block_of_a_text_is_left_out() -> None:
+    content = "Intro\n\n# H\n\n| A |\n|---|\n| 1 |\n\n```\nx\n```\n\n- a\n- b\n\n    code\n"
+    found = [(block.kind, block.text.strip()) for block in split_blocks(content)]
+    assert found == [
+        ("text", "Intro"),
+        ("text", "H"),
+        ("table", "| A |\n|---|\n| 1 |"),
+        ("code", "```\nx\n```"),
+        ("text", "- a"),
+        ("text", "- b\n\n    code"),
+    ]
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.one_of(
             st.sampled_from(
-                ["# H", "## Sub", "### Deep", "- item", "1. one", "> quote", "```", ""]
+                [
+                    "# H",
+                    "## Sub",
+                    "### Deep",
+                    "- item",
+                    "1. one",
+                    "> quote",
+                    "```",
+                    "| a |\n|---|",
+                    "| b |",
+                    "",
+                ]
             ),
             st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=200),
             st.integers(1, 60).map(lambda count: SENTENCE * count),

@@ -69,6 +69,10 @@ def test_html_yields_its_main_part_as_markdown() -> None:
         ("Größe".encode("utf-16"), "Größe"),
         ("The ship’s café is open all day".encode("cp1252"), "The ship’s café is open all day"),
         ("Привет, как дела".encode("cp1251"), "Привет, как дела"),
+        ("Привет, как дела".encode("koi8-r"), "Привет, как дела"),
+        ("日本語のテキストです".encode("shift-jis"), "日本語のテキストです"),
+        ("Plain words".encode("utf-16-le"), "Plain words"),
+        ("Привет, как дела".encode("utf-16-be"), "Привет, как дела"),
     ],
 )
 def test_text_is_read_in_the_encoding_it_is_in(body: bytes, text: str) -> None:
@@ -89,6 +93,25 @@ def test_json_documents_keep_what_they_say_about_themselves() -> None:
     assert second.warnings == ["unknown keys left out: colour"]
 
 
+def test_lines_are_documents_known_by_their_ids() -> None:
+    lines = [
+        {"id": 7, "text": "Title: Lamps\n\nThey shine."},
+        {"_id": "b", "title": "Ships", "content": "They sail.", "source": "https://example.com/b"},
+    ]
+    first, second = parse("a.jsonl", "\n\n".join(map(json.dumps, lines)).encode())
+    assert (first.source, first.title, first.content) == ("7", "Lamps", "They shine.")
+    assert (second.source, second.title) == ("https://example.com/b", "Ships")
+
+
+def test_lines_that_cannot_be_read_are_named_and_the_others_go_on() -> None:
+    page = only("a.jsonl", b'{"content": "a"}\n{"content": \n[1]\n')
+    assert page.content == "a"
+    assert [warning.partition(":")[0] for warning in page.warnings] == [
+        "line 2 left out",
+        "line 3 left out",
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "body", "reason"),
     [
@@ -97,7 +120,6 @@ def test_json_documents_keep_what_they_say_about_themselves() -> None:
         ("a.md", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "it is a binary file and not text"),
         ("a.md", b"%PDF-1.7 \x01\x02\x03\x04\x05", "it is a binary file and not text"),
         ("a.md", b"---\ntitle: x\n---\n<!-- nothing -->", "there is no text in it"),
-        ("a.txt", "日本語のテキストです".encode("shift-jis"), "encoding is not known here"),
         ("a.html", b"<html><body><script>x</script></body></html>", "there is no text in it"),
         ("a.html", b"<div>" * 20000 + b"x", "nested too deeply"),
         ("a.json", b'{"a": ', "broken JSON at line 1"),
@@ -105,7 +127,15 @@ def test_json_documents_keep_what_they_say_about_themselves() -> None:
         ("a.json", b'{"title": "x"}', "document 1, content: Field required"),
         ("a.json", b'[{"content": "a"}, {"content": "b", "title": 5}]', "document 2, title"),
         ("a.json", b"[]", "there is no text in it"),
-        ("a.docx", b"x", "its format is not known"),
+        ("a.jsonl", b'{"content": "a"', "line 1: broken JSON"),
+        ("a.jsonl", b"{}", "line 1: not in the document structure: content: Field required"),
+        ("a.docx", b"", "it is empty"),
+        ("a.docx", b"x", "it is damaged"),
+        ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 and more", "protected by a password"),
+        ("a.pptx", b"PK\x03\x04 and no more", "it is damaged"),
+        ("a.pdf", b" ", "it is empty"),
+        ("a.pdf", b"%PDF-1.7 and no more", "it is damaged, or no PDF"),
+        ("a.xlsx", b"x", "its format is not known"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_the_reason(

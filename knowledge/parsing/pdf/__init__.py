@@ -1,0 +1,119 @@
+"""PDF: the text of its pages as Markdown, put together again from where the letters stand."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import date
+from itertools import islice
+
+import pypdfium2 as pdfium
+from pypdfium2 import raw
+
+from knowledge.errors import Unreadable
+from knowledge.parsing.limits import Limits
+from knowledge.parsing.office import NAMELESS
+from knowledge.parsing.page import Page, as_date, assembled
+from knowledge.parsing.pdf.blocks import blocks
+from knowledge.parsing.pdf.furniture import without_furniture
+from knowledge.parsing.pdf.headings import Headings, Outline, body_size, key
+from knowledge.parsing.pdf.lines import Line, lines_of
+from knowledge.parsing.pdf.writing import Writer
+
+BOOKMARKS = 10_000
+# The share of signs that stand for nothing above which a text is none.
+SENSELESS = 0.3
+SENSE = re.compile(r"[\w\s!-~]")
+
+
+def parse(body: bytes, limits: Limits) -> list[Page]:
+    """Return the page of a PDF: all of its pages. Raises Unreadable."""
+    if not body.strip():
+        raise Unreadable("it is empty")
+    with closing(opened(body)) as document:
+        count = len(document)
+        if count > limits.max_pages:
+            raise Unreadable(
+                f"it has {count:,} pages, more than {limits.max_pages:,} (PARSE_MAX_PAGES)"
+            )
+        pages = list(lines_by_page(document))
+        marks, (title, changed) = outline(document), said_of_itself(document)
+    refuse_senseless(pages)
+    kept = without_furniture(pages, body_size(line for page in pages for line in page))
+    lines = [line for page in kept for line in page]
+    headings = Headings(lines, marks)
+    found = blocks(lines, headings)
+    content, starts = assembled(Writer(lines).pages(found))
+    heading = next((block for block in found if block.kind == "heading"), None)
+    named = " ".join(line.text for line in heading.lines) if heading else ""
+    return [
+        Page(
+            content,
+            title=title or named,
+            last_updated=changed,
+            starts=starts,
+            warnings=unread(pages),
+        )
+    ]
+
+
+def opened(body: bytes) -> pdfium.PdfDocument:
+    """Return the document. Raises Unreadable."""
+    try:
+        return pdfium.PdfDocument(body)
+    except pdfium.PdfiumError as error:
+        if error.err_code == raw.FPDF_ERR_PASSWORD:
+            raise Unreadable("it is protected by a password: save it without one") from error
+        raise Unreadable("it is damaged, or no PDF") from error
+
+
+def lines_by_page(document: pdfium.PdfDocument) -> Iterator[list[Line]]:
+    """Yield the lines of each page; none for a page that cannot be loaded."""
+    for place in range(len(document)):
+        try:
+            page = document[place]
+        except pdfium.PdfiumError:
+            yield []
+            continue
+        with closing(page):
+            yield lines_of(page, place + 1)
+
+
+def outline(document: pdfium.PdfDocument) -> Outline:
+    """Return the bookmarks: (page, words of the title) → level."""
+    found: Outline = {}
+    for mark in islice(document.get_toc(), BOOKMARKS):
+        target = mark.get_dest()
+        place = target.get_index() if target else None
+        if place is not None and key(mark.get_title()):
+            found.setdefault((place + 1, key(mark.get_title())), mark.level + 1)
+    return found
+
+
+def said_of_itself(document: pdfium.PdfDocument) -> tuple[str, date | None]:
+    """Return the title and the last change that the file names, where it does."""
+    about = document.get_metadata_dict()
+    title = " ".join(about["Title"].split())
+    if title.lower().startswith(NAMELESS) or re.search(r"\.\w{2,5}$", title):
+        title = ""
+    day = re.match(r"D:(\d{4})(\d\d)(\d\d)", about["ModDate"] or about["CreationDate"])
+    return title, as_date("-".join(day.groups())) if day else None
+
+
+def refuse_senseless(pages: Sequence[Sequence[Line]]) -> None:
+    """Raise Unreadable when there is no text, or none that means anything."""
+    text = "".join(line.text for page in pages for line in page)
+    if not text:
+        raise Unreadable(
+            "it has no text, only pictures of pages: run text recognition (OCR) over it first"
+        )
+    if len(SENSE.findall(text)) < (1 - SENSELESS) * len(text):
+        raise Unreadable("its fonts don't say which letters they show: run OCR over it first")
+
+
+def unread(pages: Sequence[Sequence[Line]]) -> list[str]:
+    """Return a warning that names the pages without text."""
+    empty = [str(number) for number, page in enumerate(pages, start=1) if not page]
+    if not empty:
+        return []
+    named = ", ".join(empty[:10]) + (" and others" if len(empty) > 10 else "")
+    return [f"no text on {len(empty)} of {len(pages)} pages: {named}"]

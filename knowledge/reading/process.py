@@ -1,0 +1,133 @@
+"""Process: the parent's side of a child that parses."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from signal import Signals
+from threading import Timer
+from typing import IO
+
+from knowledge.errors import KnowledgeError, Unreadable
+from knowledge.parsing import Limits
+from knowledge.parsing.limits import MEGABYTE
+from knowledge.parsing.wire import receive, send
+
+ROOT = Path(__file__).parents[2]
+COMMAND = "knowledge.parsing.child"
+START_SECONDS = 30
+MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes; getrusage(2)
+
+
+class ParserUnavailable(KnowledgeError):
+    """The process that parses files cannot be started."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The process that parses files does not start. Run by hand, it says why: "
+            f"cd {ROOT} && {sys.executable} -m {COMMAND} '{{}}'"
+        )
+
+
+class Child:
+    """A process that parses under the limits. Raises ParserUnavailable when it won't start."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.served = 0  # files
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", COMMAND, json.dumps(asdict(limits))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=ROOT,
+                # Nothing of ours: it holds keys and addresses that no file may get near.
+                env={"PYTHONUTF8": "1"},
+            )
+        except OSError as error:
+            raise ParserUnavailable from error
+        with self.alarm(START_SECONDS):
+            greeting = self.heard()
+        if greeting is None:
+            self.end()
+            raise ParserUnavailable
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether nobody has killed it while it waited."""
+        return self.process.poll() is None
+
+    def ask(self, name: str, body: bytes) -> bytes:
+        """Return what the child says of a file.
+
+        Raises Unreadable when it says nothing in time; it is then dead, or to be ended.
+        """
+        with self.alarm(self.limits.seconds) as late, suppress(BrokenPipeError):
+            send(pipe(self.process.stdin), name.encode("utf-8", "replace"))
+            send(pipe(self.process.stdin), body)
+            answer = self.heard()
+        if answer is not None and not late:
+            self.served += 1
+            return answer
+        if late:
+            raise Unreadable(
+                f"reading it took longer than {self.limits.seconds} seconds (PARSE_SECONDS)"
+            )
+        raise Unreadable(self.death())
+
+    def heard(self) -> bytes | None:
+        """Return the next answer; None when the child is gone. Raises Unreadable if too long."""
+        try:
+            return receive(pipe(self.process.stdout), self.limits.max_expanded_bytes)
+        except ValueError as error:
+            raise Unreadable("the parser says more than it may") from error
+
+    @contextmanager
+    def alarm(self, seconds: float) -> Iterator[list[bool]]:
+        """Kill the child when the block takes longer, and say so in the list.
+
+        Whatever waits for the child wakes up then.
+        """
+        late: list[bool] = []
+
+        def kill() -> None:
+            late.append(True)
+            self.process.kill()
+
+        timer = Timer(seconds, kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield late
+        finally:
+            timer.cancel()
+            timer.join()
+
+    def death(self) -> str:
+        """Return what a file made the child die of. Some libraries die where memory ends."""
+        _, status, used = os.wait4(self.process.pid, 0)
+        self.process.returncode = code = os.waitstatus_to_exitcode(status)
+        how = f"died of {Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        if used.ru_maxrss * MAXRSS_UNIT > self.limits.memory_mb * MEGABYTE / 2:
+            how += f", for want of more memory than {self.limits.memory_mb:,} MB (PARSE_MEMORY_MB)"
+        return f"reading it, the parser {how}"
+
+    def end(self) -> None:
+        """Kill the child and let go of its pipes."""
+        self.process.kill()
+        for end in (self.process.stdin, self.process.stdout):
+            with suppress(BrokenPipeError):
+                pipe(end).close()
+        self.process.wait()
+
+
+def pipe(end: IO[bytes] | None) -> IO[bytes]:
+    """Return the pipe, which a process started with PIPE always has."""
+    if end is None:
+        raise ParserUnavailable
+    return end

@@ -1,0 +1,36 @@
+"""Misbehaving: a parser process that answers a file by what its name says."""
+
+import os
+import signal
+import sys
+import time
+
+from knowledge.parsing.wire import receive, send
+
+ANSWERS = {
+    "garbage": b"\xff{",
+    "strange": b'{"pages": [{"colour": "red"}]}',
+    "long": b"x" * 100_000,
+    "failed": b'{"failed": "KeyError"}',
+    "fine": b'{"pages": [{"content": "Words."}]}',
+}
+
+
+def main() -> None:
+    """Serve until told to misbehave for good."""
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    send(answers, b"ready")
+    while (name := receive(requests, 1 << 20)) is not None:
+        receive(requests, 1 << 20)
+        word = name.decode()
+        if word == "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if word == "exit":
+            sys.exit(3)
+        if word == "hang":
+            time.sleep(600)
+        send(answers, ANSWERS[word])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""PDF: lines become paragraphs, headings, lists and tables again, and pages keep their numbers."""
+
+import pytest
+
+from knowledge.errors import Unreadable
+from knowledge.parsing import Limits, Page, parse
+from tests.knowledge.crafted import pdf
+
+Lines = list[tuple[str, float, float, float, str]]
+
+
+def read(*pages: Lines) -> Page:
+    (page,) = parse("a.pdf", pdf(pages))
+    return page
+
+
+def prose(*texts: str, top: float = 600, left: float = 50) -> Lines:
+    """Lines of ten points under each other."""
+    return [("F", 10, left, top - 12 * place, text) for place, text in enumerate(texts)]
+
+
+def test_lines_flow_together_and_divided_words_are_one() -> None:
+    page = read(
+        prose("The keeper of the light-", "house lights the well-known lamp.", "It is well-")
+        + prose("known.", top=564)
+        + prose("Another paragraph.", top=540)
+    )
+    assert page.content == (
+        "The keeper of the lighthouse lights the well-known lamp. It is well-known.\n\n"
+        "Another paragraph."
+    )
+
+
+def test_headings_are_told_by_size_and_weight() -> None:
+    page = read(
+        [
+            ("B", 20, 50, 700, "Lamps"),
+            ("B", 14, 50, 650, "Oil lamps"),
+            *prose("They burn all night long, and they need oil.", "Somebody must fill them."),
+            ("B", 10, 50, 560, "Filling"),
+            *prose("Every evening before the ships come in.", top=540),
+        ]
+    )
+    assert page.content.splitlines()[::2] == [
+        "# Lamps",
+        "## Oil lamps",
+        "They burn all night long, and they need oil. Somebody must fill them.",
+        "### Filling",
+        "Every evening before the ships come in.",
+    ]
+    assert page.title == "Lamps"
+
+
+def test_lists_and_simple_tables_are_read() -> None:
+    page = read(
+        prose("Of lamps there are many kinds, and they are these:")
+        + prose("• oil lamps which burn all", top=580)
+        + prose("night long", top=568, left=60)
+        + prose("• gas lamps", top=556)
+        + [
+            ("F", 10, x, y, text)
+            for y, row in [(500, "Name Price Seats"), (488, "Lamp 3 12"), (476, "Lantern 4 15")]
+            for x, text in zip((50, 200, 300), row.split(), strict=True)
+        ]
+    )
+    assert page.content == (
+        "Of lamps there are many kinds, and they are these:\n\n"
+        "- oil lamps which burn all night long\n- gas lamps\n\n"
+        "- Name: Lamp; Price: 3; Seats: 12\n- Name: Lantern; Price: 4; Seats: 15"
+    )
+
+
+def test_pages_keep_their_numbers_and_lose_their_headers() -> None:
+    page = read(
+        *(
+            [
+                ("F", 9, 50, 770, "The lamp company, 2026"),
+                ("F", 9, 300, 30, f"Page {number}"),
+                *prose(f"What stands on page {'abcd'[number - 1]} is this."),
+            ]
+            for number in (1, 2, 3, 4)
+        )
+    )
+    lines = page.content.splitlines()
+    assert [(lines[line], number) for line, number in page.starts] == [
+        (f"What stands on page {'abcd'[number - 1]} is this.", number) for number in (1, 2, 3, 4)
+    ]
+    assert "company" not in page.content
+
+
+def test_a_paragraph_goes_on_over_the_page() -> None:
+    page = read(prose("The keeper lights"), prose("the lamp.", top=700))
+    assert page.content == "The keeper lights the lamp."
+    assert page.starts == [(0, 1)]
+
+
+def test_pages_without_text_are_named() -> None:
+    page = read(prose("Words."), [])
+    assert page.warnings == ["no text on 1 of 2 pages: 2"]
+
+
+ENCRYPTED = (
+    "/Encrypt<</Filter/Standard/V 1/R 2/P -4/O<" + "00" * 32 + ">/U<" + "11" * 32 + ">>>"
+    "/ID[<00><00>]"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (pdf([prose("x")], count=100_000), "it has 100,000 pages, more than 20"),
+        (pdf([prose("x")], trailer=ENCRYPTED), "protected by a password"),
+        (pdf([[], []]), "it has no text, only pictures"),
+        (pdf([prose("x")])[:200], "it is damaged, or no PDF"),
+        (pdf([prose("\x01\x02\x03" * 9)]), "don't say which letters"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_the_reason(body: bytes, reason: str) -> None:
+    with pytest.raises(Unreadable, match=reason):
+        parse("a.pdf", body, Limits(max_pages=20))
+
+
+def test_pages_that_are_claimed_and_not_there_are_read_as_empty() -> None:
+    (page,) = parse("a.pdf", pdf([prose("Words.")], count=5))
+    assert page.content == "Words."
