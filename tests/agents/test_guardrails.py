@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from agents.intake.guardrails import judge
-from knowledge import embedding, weights
+from knowledge.embedding import models, weights
 
 
 def verdict(question: str) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def test_without_an_embedding_the_question_is_declined_politely(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(weights, "PACKAGE", "weights_nobody_installed")
-    monkeypatch.setattr(embedding, "_process", embedding.Lazily())
+    models.forget()
     writes = verdict("How do I exclude my own visits?")
     assert writes["guardrails_passed"] is False
     assert writes["clarification_reason"] == "scope_unclear"

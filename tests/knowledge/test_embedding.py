@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 from pytest_django import Settings
 
-from knowledge import embedding, local, models, weights
+from knowledge import embedding
+from knowledge.embedding import models, runtime, weights
+from knowledge.embedding.eightbit import RANGES, EightBit
+from knowledge.embedding.local import LOCAL
+from knowledge.embedding.tensors import LAYERS, read_weights
 
 REFERENCE = json.loads(
     (Path(__file__).parent / "reference_vectors.json").read_text(encoding="utf-8")
@@ -31,6 +35,39 @@ def test_neighbours_in_a_batch_do_not_change_a_vector() -> None:
     assert np.abs(together - alone).max() < 1e-4
     assert together.dtype == np.float32
     assert np.allclose(np.linalg.norm(together, axis=1), 1, atol=1e-5)
+
+
+def test_passages_in_eight_bits_lie_where_the_exact_ones_do() -> None:
+    texts = [each["text"] for each in REFERENCE if each["text"]]
+    cosines = (LOCAL.encode(texts, kind="passage") * embedding.encode(texts)).sum(axis=1)
+    assert cosines.min() > 0.99
+    assert cosines.mean() > 0.995
+    assert cosines.mean() < 0.99999
+
+
+def test_neighbours_in_a_batch_do_not_change_a_passage() -> None:
+    texts = [each["text"] for each in REFERENCE]
+    together = LOCAL.encode(texts, kind="passage")
+    models.forget()
+    alone = np.concatenate([LOCAL.encode([text], kind="passage") for text in texts])
+    assert np.abs(together - alone).max() < 1e-4
+
+
+def test_no_sum_of_products_overflows_sixteen_bits_on_any_machine() -> None:
+    weights_of = read_weights(weights.package_folder() / "model.safetensors")
+    integers = [
+        value for name, value in EightBit(weights_of).weights.items() if name.endswith(".integers")
+    ]
+    assert len(integers) == 6 * LAYERS
+    assert all(int(np.abs(each).max()) * 255 * 2 < 2**15 for each in integers)
+
+
+def test_a_range_is_known_of_every_input_and_holds_zero() -> None:
+    ranges = json.loads(RANGES.read_text(encoding="utf-8"))
+    inputs = ("qkv", "mix", "wide", "narrow")
+    assert set(ranges) == {f"{layer}.{name}" for layer in range(LAYERS) for name in inputs}
+    assert all(each["low"] <= 0 < each["high"] for each in ranges.values())
+    assert all(factor > 1 for each in ranges.values() for factor in each["smaller"].values())
 
 
 def test_no_text_gives_no_vector() -> None:
@@ -59,25 +96,26 @@ def test_tokens_are_counted_beyond_the_window() -> None:
     assert embedding.count_tokens(" ".join(["visits"] * 300)) == 302
 
 
-@pytest.mark.parametrize("lengths", [[], [5], [256] * 9, [3, 250, 4, 100, 256, 1]])
-def test_batches_hold_every_text_once_and_stay_within_bounds(lengths: list[int]) -> None:
-    batches = list(local.batches(lengths))
+@pytest.mark.parametrize("is_padded", [True, False])
+@pytest.mark.parametrize("lengths", [[], [5], [256] * 9, [3, 250, 4, 100, 256, 1, 3, 3]])
+def test_batches_hold_every_text_once_and_stay_within_bounds(
+    lengths: list[int], is_padded: bool
+) -> None:
+    batches = list(runtime.batches(lengths, is_padded=is_padded))
     assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
-    assert all(
-        max(lengths[place] for place in batch) * len(batch) <= local.TOKENS_PER_RUN
-        for batch in batches
-    )
+    for batch in batches:
+        found = {lengths[place] for place in batch}
+        assert max(found) * len(batch) <= runtime.TOKENS_PER_RUN
+        assert is_padded or len(found) == 1
 
 
-def test_models_and_embedding_agree_on_the_local_model() -> None:
-    assert (models.LOCAL_MODEL, models.LOCAL_DIMENSIONS) == (embedding.MODEL, embedding.DIMENSIONS)
-
-
-def test_graph_is_made_once_and_left_in_the_state_folder(
+def test_graphs_are_made_once_and_left_in_the_state_folder(
     settings: Settings, tmp_path: Path
 ) -> None:
     settings.STATE_DIR = tmp_path
-    made = weights.graph()
+    former = tmp_path / "models" / "all-MiniLM-L6-v2-0"
+    former.mkdir(parents=True)
+    made = weights.graphs()
     written = made.stat().st_mtime_ns
-    assert weights.graph().stat().st_mtime_ns == written
-    assert [each.name for each in (tmp_path / "models").iterdir()] == [made.parent.name]
+    assert weights.graphs().stat().st_mtime_ns == written
+    assert [each.name for each in (tmp_path / "models").iterdir()] == [made.name]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from knowledge.recent import Recent
+from knowledge.embedding.recent import Recent
 
 
 class Encoder:

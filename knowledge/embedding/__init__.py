@@ -1,0 +1,51 @@
+"""Embedding: turns texts into vectors.
+
+`encode` uses the model of this machine, always; what a collection's vectors were made with is
+`models.named(collection.embedding_model)`.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from knowledge.embedding import models
+from knowledge.embedding.embedder import Embedder, Kind, Vectors
+from knowledge.embedding.local import DIMENSIONS, LOCAL, MODEL, WINDOW
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+__all__ = [
+    "DIMENSIONS",
+    "MODEL",
+    "WINDOW",
+    "Embedder",
+    "Kind",
+    "Vectors",
+    "count_tokens",
+    "encode",
+    "models",
+    "tokenizer",
+]
+
+# Neither the runtime's threads nor a connection survive a fork: a child makes its own.
+os.register_at_fork(after_in_child=models.forget)
+
+
+def encode(texts: Sequence[str]) -> Vectors:
+    """Return the vectors of the texts: float32, (number of texts, 384), each of length 1.
+
+    They are exact, as those of questions are. Texts are cut at 256 tokens. Raises
+    EmbeddingUnavailable when the model cannot be loaded.
+    """
+    return LOCAL.encode(texts, kind="question")
+
+
+def tokenizer() -> "Tokenizer":
+    """Return the local model's tokenizer, shared by the whole process; treat it as read-only."""
+    return LOCAL.tokenizer()
+
+
+def count_tokens(text: str) -> int:
+    """Return how many tokens of the window the text takes, [CLS] and [SEP] included."""
+    return len(tokenizer().encode(text).ids)

@@ -1,0 +1,100 @@
+"""Providers and models by name."""
+
+import pytest
+from pytest_django import Settings
+
+from knowledge import embedding, providers
+from knowledge.embedding import models
+from knowledge.embedding.errors import UnknownModel
+
+
+@pytest.fixture(autouse=True)
+def known(settings: Settings) -> None:
+    settings.PROVIDERS = providers.from_environment({"ACME_BASE_URL": "http://acme.test/v1/"})
+    settings.EMBEDDING_MODEL = embedding.MODEL
+    settings.EMBEDDING_WINDOW = 512
+    models.forget()
+
+
+def test_known_providers_are_there_without_being_named() -> None:
+    found = providers.from_environment({"OPENAI_API_KEY": " sk-1 "})
+    assert set(found) == set(providers.KNOWN)
+    assert found["openai"].api_key == "sk-1"
+    assert found["ollama"].base_url == "http://127.0.0.1:11434/v1"
+    assert "sk-1" not in repr(found)
+
+
+def test_any_server_is_added_by_its_address() -> None:
+    found = providers.from_environment(
+        {"ACME_BASE_URL": "https://acme.test/v1/", "ACME_API_KEY": "k", "_BASE_URL": "x"}
+    )
+    assert found["acme"] == providers.Provider("acme", "https://acme.test/v1", "k")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("ACME_BASE_URL", "acme.test/v1"),
+        ("ACME_BASE_URL", "ftp://acme.test"),
+        ("OPENAI_BASE_URL", "https://"),
+        ("OPENAI_API_KEY", "schlüssel"),
+        ("OPENAI_API_KEY", "two\nlines"),
+    ],
+)
+def test_an_address_or_key_that_cannot_be_one_is_refused_by_its_name(
+    variable: str, value: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{variable}: "):
+        providers.from_environment({variable: value})
+
+
+def test_only_a_hosted_provider_is_known_to_want_a_key() -> None:
+    found = providers.from_environment({"GOOGLE_BASE_URL": "http://127.0.0.1:4000/v1"})
+    lacking = {name for name, each in found.items() if each.lacks_key}
+    assert lacking == set(providers.HOSTED) - {"google"}
+
+
+@pytest.mark.parametrize(
+    ("name", "full"),
+    [
+        ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
+        ("text-embedding-3-small", "text-embedding-3-small@openai"),
+        ("text-embedding-004@google", "text-embedding-004@google"),
+        ("gemini-embedding-001", "gemini-embedding-001@google"),
+        ("nomic-embed-text@Ollama", "nomic-embed-text@ollama"),
+        ("Qwen/Qwen3-Embedding-8B@deepinfra", "Qwen/Qwen3-Embedding-8B@deepinfra"),
+        ("own@acme", "own@acme"),
+    ],
+)
+def test_a_model_has_one_full_name_and_is_made_once(name: str, full: str) -> None:
+    assert models.full_name(name) == full
+    assert models.named(name) is models.named(full)
+    assert models.named(name).name == full
+
+
+@pytest.mark.parametrize("name", ["", "@", "nomic-embed-text", "@openai", "x@nobody", "x@"])
+def test_a_name_without_a_provider_that_exists_is_refused_with_those_that_do(name: str) -> None:
+    with pytest.raises(UnknownModel, match=r"acme, anthropic, .*all-MiniLM-L6-v2"):
+        models.named(name)
+
+
+def test_a_name_longer_than_its_column_is_refused() -> None:
+    with pytest.raises(UnknownModel, match="longer than 100"):
+        models.full_name("x" * 100 + "@acme")
+
+
+def test_new_collections_use_the_model_of_the_settings(settings: Settings) -> None:
+    assert models.default().name == embedding.MODEL
+    settings.EMBEDDING_MODEL = "nomic-embed-text@ollama"
+    assert models.default().dimensions == 768
+
+
+def test_known_models_have_dimensions_that_can_be_stored() -> None:
+    sizes = {
+        "text-embedding-3-large": 3072,
+        "BAAI/bge-m3@deepinfra": 1024,
+        "multilingual-e5-large-instruct@vllm": 1024,
+        "Qwen/Qwen3-Embedding-8B@deepinfra": 4096,
+        "text-embedding-nomic-embed-text-v1.5@lmstudio": 768,
+    }
+    assert {name: models.named(name).dimensions for name in sizes} == sizes
