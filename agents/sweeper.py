@@ -16,12 +16,12 @@ from django.db import Error, connection, transaction
 from django.db.models import F, Q
 from django.utils.timezone import now
 
-from agents import envelopes, events, leases, presence
+from agents import envelopes, events, presence
 from agents.bell import ring
 from agents.models import Envelope, Step
 from agents.names import Role, Status
-from knowledge import bell
-from knowledge.ingestion.uploads import waiting
+from knowledge import bell, liveness
+from knowledge.ingestion import jobs
 from knowledge.names import INGEST_QUEUE
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ def sweep() -> dict[str, int]:
             "expired": expire_overdue(),
             "freed": free_lost(),
             "rung": ring_unheard(),
-            "uploads rung": ring_uploads(),
+            "ingests rung": ring_ingests(),
         }
 
 
@@ -69,7 +69,7 @@ def free_lost() -> int:
     """Make running steps ready again whose worker is gone; set aside those tried too often."""
     running = Step.objects.filter(status=Step.Status.RUNNING, envelope__status=Status.RUNNING)
     workers = running.order_by("worker").values_list("worker", flat=True).distinct()
-    dead = [worker for worker in workers if leases.died(worker)]
+    dead = [worker for worker in workers if liveness.died(worker)]
     lost = running.filter(Q(lease_until__lt=now()) | Q(worker__in=dead))[:BATCH]
     return sum(each(free, step) for step in lost)
 
@@ -121,13 +121,14 @@ def ring_unheard() -> int:
     return len(due)
 
 
-def ring_uploads() -> int:
-    """Ring for uploads that wait, unless the queue still holds bells."""
-    overdue = waiting().filter(created__lt=now() - UNHEARD_AFTER)[:BATCH]
+def ring_ingests() -> int:
+    """Ring for ingests that wait or whose worker died, unless the queue still holds bells."""
+    jobs.release_dead()
+    overdue = jobs.waiting().filter(created__lt=now() - UNHEARD_AFTER)[:BATCH]
     if not overdue or _length(INGEST_QUEUE):
         return 0
-    for upload in overdue:
-        bell.ring(upload)
+    for job in overdue:
+        bell.ring(job)
     return len(overdue)
 
 

@@ -10,6 +10,7 @@ from agents.envelopes import envelope_ended
 from agents.models import Envelope
 from agents.names import Role, Status
 from conversations.models import Conversation, Message
+from knowledge import reliance
 from knowledge.models import Document
 
 MAX_FACTS = 20
@@ -60,6 +61,8 @@ def remember(sender: object, envelope: Envelope, **_: Any) -> None:
     if conversation is None:
         return
     payload = envelope.payload
+    if envelope.status == Status.COMPLETED:
+        reliance.record(envelope.pk, payload.get("citations_used") or [])
     Message.objects.create(
         conversation=conversation,
         role=Message.Author.ASSISTANT,

@@ -15,6 +15,7 @@ from agents.names import Role
 from conversations.errors import Forgotten, NobodyListens, TurnInProgress, UnusableText
 from conversations.memory import recall
 from conversations.models import Conversation, Message
+from knowledge import reliance
 from knowledge.collections import named
 
 MARGIN_SECONDS = 10.0
@@ -126,5 +127,6 @@ def forget(conversation: Conversation) -> None:
         list(turns.select_for_update())
         list(Conversation.objects.select_for_update().filter(pk=conversation.pk))
         list(turns.select_for_update())
+        reliance.forget(turns.values_list("pk", flat=True))
         turns.delete()
         conversation.delete()

@@ -1,4 +1,4 @@
-"""Bell: tells the ingest queue that an upload waits."""
+"""Bell: tells the ingest queue that a job waits."""
 
 import logging
 
@@ -11,9 +11,9 @@ from knowledge.names import INGEST_QUEUE
 log = logging.getLogger(__name__)
 
 
-def ring(upload: Ingest) -> None:
-    """Send the upload's id. A bell nobody hears is rung again by the sweeper."""
+def ring(job: Ingest) -> None:
+    """Send the job's id. A bell nobody hears is rung again by the sweeper."""
     try:
-        current_app.send_task(INGEST_QUEUE, args=[str(upload.pk)], queue=INGEST_QUEUE)
+        current_app.send_task(INGEST_QUEUE, args=[str(job.pk)], queue=INGEST_QUEUE)
     except OperationalError as error:
-        log.warning("Redis is away, upload %s waits: %s", upload.pk, error)
+        log.warning("Redis is away, ingest %s waits: %s", job.pk, error)

@@ -1,8 +1,9 @@
-"""Enrichment: what can be said about a document without a model, from its own words."""
+"""Enrichment: what can be said about a document, without a model from its own words."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from langdetect import (
     DetectorFactory,
@@ -10,6 +11,7 @@ from langdetect import (
     detect_langs,
 )
 
+from knowledge.parsing import Page
 from knowledge.sentences import split
 
 KEYWORDS_LIMIT = 12
@@ -17,8 +19,8 @@ WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 HEADING = re.compile(r"^#{1,6}[ \t]+(.+)$", re.MULTILINE)
 SUMMARY_SENTENCES, SUMMARY_LENGTH = 3, 600
 KEYPOINTS_LIMIT, LINE_LENGTH = 6, 240
-# A shorter text is no evidence of its language.
-LANGUAGE_SAMPLE = (80, 4000)
+# A shorter text is no evidence of its language; a longer one is no better and takes longer.
+LANGUAGE_SAMPLE = (80, 1000)
 LANGUAGE_SURE = 0.9
 
 # English words that say nothing about a text's subject. Other languages are served by the length
@@ -36,6 +38,37 @@ ENGLISH = (
 )
 STOP_WORDS = frozenset(ENGLISH.split())
 PARTICLE = 4  # letters: words of other languages up to this length are left out
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a document is about, in its own language."""
+
+    language: str
+    description: str  # one sentence
+    summary: str
+    keypoints: list[str]
+    keywords: list[str]  # at most 12, weightiest first
+
+
+def describe(page: Page) -> Described:
+    """Return what can be said about a page that has a title; what it says itself is kept.
+
+    The one place where a model may be asked instead. It is called once per new or changed
+    document, while no transaction is open.
+    """
+    spoken = page.language or language(page.content)
+    about = f"{page.description} {page.summary}"
+    found = keywords(page.title, page.content, about=about, language=spoken)
+    # Tags are few and say where a page belongs; what it speaks of is in its words.
+    weighty = list(dict.fromkeys([*page.keywords, *found]))[:KEYWORDS_LIMIT]
+    return Described(
+        language=spoken,
+        description=page.description or description(page.content),
+        summary=page.summary or summary(page.content, weighty),
+        keypoints=page.keypoints or keypoints(page.content),
+        keywords=weighty,
+    )
 
 
 def words(text: str) -> list[str]:
@@ -107,7 +140,7 @@ def language(content: str) -> str:
     """Return the language of a text; English when there is too little of it to tell."""
     shortest, longest = LANGUAGE_SAMPLE
     sample = " ".join(
-        re.sub(r"(?s)```.*?```|`[^`]*`|https?://\S+", " ", content[: 2 * longest]).split()
+        re.sub(r"(?s)```.*?```|`[^`]*`|https?://\S+", " ", content[: 4 * longest]).split()
     )
     if len(sample) < shortest:
         return "en"

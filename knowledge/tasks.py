@@ -1,4 +1,4 @@
-"""Tasks: ingests one upload; may be delivered any number of times."""
+"""Tasks: works on one ingest; may be delivered any number of times."""
 
 import uuid
 
@@ -10,5 +10,5 @@ from knowledge.names import INGEST_QUEUE
 
 @shared_task(name=INGEST_QUEUE)
 def ingest(ingest_id: str) -> None:
-    """Ingest the upload with this id unless somebody does or did."""
+    """Work on the job with this id unless somebody does or did."""
     ingestion.run(uuid.UUID(ingest_id))

@@ -11,7 +11,7 @@ from agents.models import Envelope, Step
 from agents.names import Role, Status
 from conversations.memory import recall
 from conversations.models import Conversation, Message
-from knowledge.models import Chunk, Collection, Document, document_id
+from knowledge.models import Chunk, Collection, Document, Section, document_id
 
 CITATION: dict[str, Any] = {
     "marker": "C1",
@@ -43,11 +43,12 @@ def collection(
             content=content,
             sha1="0" * 40,
         )
+        section = Section.objects.create(document=document, number=1, path=["Leave", "Carry over"])
         for place in (1, 2):
             Chunk.objects.create(
                 document=document,
                 number=place,
-                section=["Leave", "Carry over"],
+                section=section,
                 text=f"Unused days of part {place} end in March.",
                 keywords=["holidays"],
                 sha1="0" * 40,

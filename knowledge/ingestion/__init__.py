@@ -1,8 +1,28 @@
-"""Ingestion: files into documents, chunks and vectors; what did not change is left alone."""
+"""Ingestion: files, pages and uploads into documents, by jobs that survive their workers."""
 
 from knowledge.ingestion.files import Findings, find
-from knowledge.ingestion.pipeline import Watch, ingest
-from knowledge.ingestion.report import Problem, Report
-from knowledge.ingestion.uploads import run, waiting
+from knowledge.ingestion.jobs import JobError, cancel, retry, waiting
+from knowledge.ingestion.pipeline import Watch
+from knowledge.ingestion.planning import plan, reingest
+from knowledge.ingestion.removal import delete
+from knowledge.ingestion.report import Problem, Progress, Report, progress
+from knowledge.ingestion.running import ingest, run
 
-__all__ = ["Findings", "Problem", "Report", "Watch", "find", "ingest", "run", "waiting"]
+__all__ = [
+    "Findings",
+    "JobError",
+    "Problem",
+    "Progress",
+    "Report",
+    "Watch",
+    "cancel",
+    "delete",
+    "find",
+    "ingest",
+    "plan",
+    "progress",
+    "reingest",
+    "retry",
+    "run",
+    "waiting",
+]

@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha1
 from pathlib import PurePosixPath
 
 from knowledge import chunking, enrichment
+from knowledge.embedding import WINDOW
 from knowledge.errors import Unreadable
 from knowledge.models import Document
-from knowledge.parsing import Page, parse
+from knowledge.parsing import Page
 
 # PostgreSQL's text search configurations of version 15, by language tag. What is not listed is
 # indexed word by word, without stems.
@@ -41,6 +42,7 @@ class Draft:
     sheet: Sheet
     page: Page  # the sheet's, with what it left unsaid filled in
     parts: Sequence[chunking.Part]
+    former: str = ""  # source of the document it goes on with, whose file is gone
 
     @property
     def config(self) -> str:
@@ -57,52 +59,53 @@ def digest(content: bytes) -> str:
     return sha1(content, usedforsecurity=False).hexdigest()
 
 
-def sheets(origin: str, body: bytes) -> Iterator[Sheet]:
-    """Yield the pages of a file. Raises Unreadable.
+def sheets(origin: str, sha1: str, pages: Sequence[Page]) -> list[Sheet]:
+    """Return the pages of a file as sheets.
 
-    A file that is one page is known by its bytes; of several in one file each has a digest of its
-    own, so that a change to one leaves the others alone.
+    A file that is one page is known by the digest of its bytes, `sha1`; of several in one file,
+    and where that is empty, each is known by a digest of its own, so that a change to one leaves
+    the others alone.
     """
-    pages = parse(origin, body)
-    for number, page in enumerate(pages, start=1):
-        alone = len(pages) == 1
-        source = page.source or (origin if alone else f"{origin}#{number}")
-        content = body if alone else json.dumps(asdict(page), default=str).encode()
-        yield Sheet(origin, source, digest(content), page)
+    alone = len(pages) == 1
+    return [
+        Sheet(
+            origin,
+            page.source or (origin if alone else f"{origin}#{number}"),
+            sha1 if alone and sha1 else digest(json.dumps(asdict(page), default=str).encode()),
+            page,
+        )
+        for number, page in enumerate(pages, start=1)
+    ]
 
 
-def draft(sheet: Sheet, folders: Sequence[str]) -> Draft:
-    """Return the document with its chunks and what can be said about it. Raises Unreadable."""
+def draft(sheet: Sheet, folders: Sequence[str], *, window: int = WINDOW, former: str = "") -> Draft:
+    """Return the document with its chunks and what can be said about it. Raises Unreadable.
+
+    `window` is how many tokens the embedding model sees, `former` the source of the document it
+    goes on with.
+    """
     limit = Document._meta.get_field("source").max_length or 0
     if max(len(sheet.source), len(sheet.origin)) > limit:
         raise Unreadable(f"its path or URL is longer than {limit} characters")
     page = filled(sheet, folders)
-    parts = chunking.chunk(page.title, page.content, page.keywords)
+    parts = chunking.chunk(
+        page.title, page.content, page.keywords, window=window, starts=page.starts
+    )
     if not parts:
         raise Unreadable("there is too little text in it to be found by")
-    return Draft(sheet, page, parts)
+    return Draft(sheet, page, parts, former)
 
 
 def filled(sheet: Sheet, folders: Sequence[str]) -> Page:
     """Return the page with title, crumbs, language and enrichment that the file left out."""
     page = sheet.page
-    title = (page.title or named_like(PurePosixPath(sheet.origin).stem))[:500]
-    language = page.language or enrichment.language(page.content)
-    about = f"{page.description} {page.summary}"
-    found = enrichment.keywords(title, page.content, about=about, language=language)
-    # Tags are few and say where a page belongs; what it speaks of is in its words.
-    keywords = list(dict.fromkeys([*page.keywords, *found]))[: enrichment.KEYWORDS_LIMIT]
-    return replace(
+    titled = replace(
         page,
-        title=title,
-        language=language,
-        keywords=keywords,
+        title=(page.title or named_like(PurePosixPath(sheet.origin).stem))[:500],
         audience=page.audience[:100],
         crumbs=page.crumbs or [named_like(folder) for folder in folders],
-        description=page.description or enrichment.description(page.content),
-        summary=page.summary or enrichment.summary(page.content, keywords),
-        keypoints=page.keypoints or enrichment.keypoints(page.content),
     )
+    return replace(titled, **vars(enrichment.describe(titled)))
 
 
 def named_like(name: str) -> str:

@@ -14,7 +14,8 @@ from knowledge.ingestion.report import Problem
 from knowledge.parsing import FORMATS, is_readable
 
 # One slash: a path has lost the other.
-WEB = re.compile(r"https?:/", re.IGNORECASE)
+WEB = re.compile(r"https?:/+", re.IGNORECASE)
+ZIP = ".zip"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Findings:
     """The files found, and what was passed over."""
 
     files: list[File] = field(default_factory=list)
+    roots: dict[str, str] = field(default_factory=dict)  # name → where it lies
     folders: list[str] = field(default_factory=list)  # origins of the ingested folders
     unread: list[Problem] = field(default_factory=list)  # folders that could not be listed
     ignored: Counter[str] = field(default_factory=Counter)
@@ -58,31 +60,21 @@ def find(paths: Iterable[Path]) -> Findings:
     """Return the files under the paths. Raises NothingToIngest, naming the path at fault."""
     findings = Findings()
     for path in dict.fromkeys(paths):
-        if WEB.match(str(path)):
-            raise NothingToIngest(
-                f"{path} is a web address, and only files and folders can be ingested yet: "
-                "save the page and ingest the file."
-            )
         root = path.resolve()
+        if not is_storable(str(root)):
+            raise NothingToIngest(f"{str(root)!a}: its name is not UTF-8; rename it.")
+        if findings.roots.setdefault(root.name, str(root)) != str(root):
+            raise NothingToIngest(
+                f"{findings.roots[root.name]} and {root} have the same name, by which their "
+                "documents are known: rename one, or ingest it into a collection of its own."
+            )
         if root.is_dir():
             find_in_folder(root, findings)
         elif root.is_file():
             findings.files.append(File(root, root.name))
         else:
             raise NothingToIngest(f"{path}: no such file or folder.")
-    refuse_ambiguity(findings.files)
     return findings
-
-
-def refuse_ambiguity(files: Iterable[File]) -> None:
-    """Raise NothingToIngest when two files would be the same document."""
-    paths: dict[str, Path] = {}
-    for file in files:
-        if paths.setdefault(file.origin, file.path) != file.path:
-            raise NothingToIngest(
-                f"{paths[file.origin]} and {file.path} would both be {file.origin!r}: "
-                "ingest them one after the other into collections of their own."
-            )
 
 
 def find_in_folder(root: Path, findings: Findings) -> None:
@@ -106,7 +98,10 @@ def find_in_folder(root: Path, findings: Findings) -> None:
                 found.append(File(here / name, origin_of(here / name, root)))
     if not found and not findings.unread:
         # Also a folder that is not mounted: its documents must not be taken for deleted.
-        raise NothingToIngest(f"{root}: no file in a format known here ({', '.join(FORMATS)}).")
+        raise NothingToIngest(
+            f"{root}: no file in a format known here ({', '.join([*FORMATS, ZIP])}). "
+            "What was ingested from it stays; `delete` removes it."
+        )
     findings.files += found
     findings.folders.append(root.name)
 
@@ -125,6 +120,18 @@ def why_ignored(path: Path) -> str:
     """Return why a file is not for ingesting; nothing when it is."""
     if is_hidden(path.name):
         return "hidden"
-    if not is_readable(path.name):
+    if not is_storable(str(path)):
+        return "name that is not UTF-8"
+    if not (is_readable(path.name) or is_zip(path.name)):
         return "unknown format"
     return "" if path.is_file() else "not a file"  # a pipe, a link that leads nowhere
+
+
+def is_storable(name: str) -> bool:
+    """Tell whether the database can hold a name; files may be called by any bytes."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def is_zip(name: str) -> bool:
+    """Tell whether a file is an archive of others, by its name."""
+    return name.lower().endswith(ZIP)

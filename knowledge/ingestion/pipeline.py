@@ -1,157 +1,193 @@
-"""Pipeline: takes files one by one and brings the collection to what they say."""
+"""Pipeline: takes a job's items one after another and brings the collection to what they say."""
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from time import perf_counter
-from typing import Protocol
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-import numpy as np
+from django.db import DataError, IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils.timezone import now
 
-from knowledge import embedding
-from knowledge.errors import InvalidCollectionName, Unreadable
-from knowledge.ingestion.drafts import Draft, Sheet, digest, draft, named_like, sheets
-from knowledge.ingestion.files import Findings
-from knowledge.ingestion.removal import remove_missing
-from knowledge.ingestion.report import Problem, Report
-from knowledge.ingestion.storing import store
-from knowledge.models import COLLECTION_NAME, Collection
+from knowledge.embedding import Vectors
+from knowledge.errors import Unreadable
+from knowledge.ingestion.drafts import Sheet
+from knowledge.ingestion.encoding import CHUNKS_AT_ONCE, Encoder
+from knowledge.ingestion.holding import Hold
+from knowledge.ingestion.known import Known
+from knowledge.ingestion.listing import list_items
+from knowledge.ingestion.loading import Loaded, Loader
+from knowledge.ingestion.pages import Entry, Work, judged, known_page, opened
+from knowledge.ingestion.storing import adopt, copy, store
+from knowledge.models import Item
 
-# Documents are embedded together until they have this many chunks, about two seconds' work:
-# enough to sort by length, little to lose when the process is killed.
-CHUNKS_AT_ONCE = 64
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
-Watch = Callable[[int, str], None]  # told how many files are finished, and which one is at hand
+log = logging.getLogger(__name__)
 
+PAGES_AT_ONCE = 200  # that need no embedding
 
-class Source(Protocol):
-    """Something that can be ingested: a file on disk or an upload."""
+# Told how many items are finished, how many there are, and which one is at hand.
+Watch = Callable[[int, int, str], None]
 
-    @property
-    def origin(self) -> str:
-        """The name that stays the same when it is ingested again."""
-
-    @property
-    def folders(self) -> Sequence[str]:
-        """The folders it lies in, outermost first."""
-
-    def read(self) -> bytes:
-        """Return its content. Raises Unreadable."""
+# What an item may run into without the others' fault; anything else ends the attempt.
+FAULTS = (OSError, ValueError, MemoryError, RecursionError, DataError, IntegrityError)
 
 
-def ingest(
-    findings: Findings,
-    *,
-    collection: str,
-    keep_missing: bool = False,
-    force: bool = False,
-    watch: Watch | None = None,
-) -> Report:
-    """Bring the collection of that name, made when missing, to what the files say.
-
-    Every document is stored as soon as it is ready: an interrupted run is continued by the next.
-    Unchanged ones are left alone (unless `force`), without even loading the embedding model.
-    Documents whose file is gone are removed (unless `keep_missing`). Files that cannot be read
-    are in the report. Raises InvalidCollectionName and EmbeddingUnavailable.
-    """
-    begin = perf_counter()
-    pipeline = Pipeline(collection_named(collection), force=force, watch=watch)
-    report = pipeline.report
-    for file in findings.files:
-        pipeline.take(file)
-    pipeline.flush()
-    report.skipped += findings.unread
-    report.ignored = {reason: count for reason, count in findings.ignored.items() if count}
-    if not keep_missing:
-        report.removed = remove_missing(
-            pipeline.collection,
-            folders=findings.folders,
-            files=[file.origin for file in findings.files],
-            seen=pipeline.seen,
-            unread=[problem.source for problem in report.skipped],
-        )
-    report.seconds = round(perf_counter() - begin, 2)
-    return report
-
-
-def collection_named(name: str) -> Collection:
-    """Return the collection of that name, made when missing. Raises InvalidCollectionName."""
-    if not re.match(COLLECTION_NAME, name):
-        raise InvalidCollectionName(name)
-    collection, _ = Collection.objects.get_or_create(
-        name=name, defaults={"title": named_like(name)}
-    )
-    return collection
-
-
-@dataclass
 class Pipeline:
-    """One ingestion under way."""
+    """One attempt at a job."""
 
-    collection: Collection
-    force: bool = False
-    watch: Watch | None = None
-    seen: set[str] = field(default_factory=set)
-    finished: set[str] = field(default_factory=set)  # origins
-    drafts: list[Draft] = field(default_factory=list)  # waiting for their vectors
+    def __init__(self, hold: Hold, watch: Watch | None = None) -> None:
+        self.hold, self.watch, self.job = hold, watch, hold.job
+        self.force = bool(self.job.options.get("force"))
+        self.known = Known(self.job)
+        self.encoder = Encoder(hold, self.tell)
+        self.entries: list[Entry] = []
+        self.last = 0  # number of the item taken last
+        self.finished = len(self.known.listed) - self.waiting().count()
 
-    def __post_init__(self) -> None:
-        self.report = Report(self.collection.name)
-        self.known = dict(self.collection.documents.values_list("source", "sha1"))
+    def work(self) -> None:
+        """Take every waiting item. Raises EmbeddingUnavailable, Lost and Cancelled."""
+        with Loader(self.known.settled) as loader:
+            # An archive among the last items adds others.
+            while self.waiting().exists():
+                for item, coming in loader.ahead(self.items()):
+                    self.take(item, coming)
+                self.flush()
 
-    def take(self, source: Source) -> None:
-        """Read one file and store what is ready; note why when it cannot be read."""
-        self.tell(source.origin)
-        try:
-            body = source.read()
-            if self.known.get(source.origin) == digest(body) and not self.force:
-                self.seen.add(source.origin)
-                self.report.note("unchanged", source.origin)
+    def waiting(self) -> QuerySet[Item]:
+        """Return the items that wait and were not taken in this attempt."""
+        waiting = self.job.items.filter(status=Item.Status.WAITING, number__gt=self.last)
+        return waiting.order_by("number").defer("body")
+
+    def items(self) -> Iterator[Item]:
+        """Yield them."""
+        while batch := list(self.waiting()[:PAGES_AT_ONCE]):
+            for item in batch:
+                self.last = item.number
+                yield item
+
+    def take(self, item: Item, coming: "Future[Loaded]") -> None:
+        """Decide on every page of an item, storing whenever there is a batch."""
+        self.hold.current = item.origin
+        self.tell()
+        # A generator, so that what goes wrong in storing a batch is not this item's fault.
+        for entry in self.decided(Work(item), coming):
+            self.enter(entry)
+
+    def decided(self, work: Work, coming: "Future[Loaded]") -> Iterator[Entry]:
+        """Yield what is to happen with the pages of an item, from the first unfinished one."""
+        with self.blamed(work):
+            loaded = coming.result()
+            if loaded.members or loaded.addresses:
+                list_items(self.hold, work.item, loaded, self.known)
+                self.finished += 1
+            elif loaded.is_known:
+                yield known_page(work, self.known)
             else:
-                for sheet in sheets(source.origin, body):
-                    self.add(sheet, source.folders)
-        except Unreadable as error:
-            self.report.skipped.append(Problem(source.origin, str(error)))
-        if not any(each.sheet.origin == source.origin for each in self.drafts):
-            self.finished.add(source.origin)
+                sheets, folders = opened(work, loaded, self.known)
+                for sheet in sheets:
+                    self.hold.item = work.item
+                    yield self.entry(work, sheet, folders)
 
-    def add(self, sheet: Sheet, folders: Sequence[str]) -> None:
-        """Take one page. Raises Unreadable."""
-        if sheet.source in self.seen:
-            raise Unreadable(f"another document of this run has the same source, {sheet.source!r}")
-        self.seen.add(sheet.source)
-        if self.known.get(sheet.source) == sheet.sha1 and not self.force:
-            self.report.note("unchanged", sheet.source)
-            return
-        self.report.warnings += [Problem(sheet.source, reason) for reason in sheet.page.warnings]
-        self.drafts.append(draft(sheet, folders))
-        if sum(len(each.parts) for each in self.drafts) >= CHUNKS_AT_ONCE:
+    def entry(self, work: Work, sheet: Sheet, folders: Sequence[str]) -> Entry:
+        """Return what is to happen with a page; one of many may be left out."""
+        window = self.encoder.window
+        try:
+            return judged(work, sheet, folders, self.known, force=self.force, window=window)
+        except Unreadable as error:
+            if work.is_single:
+                raise
+            work.warn(sheet.source, f"left out, {error}")
+            return Entry(work, sheet, is_left_out=True)
+
+    def enter(self, entry: Entry) -> None:
+        """Put a page in line; what waits is stored when the page would make it too much."""
+        chunks = entry.size + sum(each.size for each in self.entries)
+        most = 1 if self.hold.is_cautious else CHUNKS_AT_ONCE
+        if self.entries and (chunks > most or len(self.entries) >= PAGES_AT_ONCE):
             self.flush()
+        self.entries.append(entry)
 
     def flush(self) -> None:
-        """Embed the waiting documents together, then store each in a transaction of its own."""
-        vectors = self.encoded([text for each in self.drafts for text in each.embedded()])
-        begin = 0
-        for each in self.drafts:
-            end = begin + len(each.parts)
-            outcome = store(self.collection, each, vectors[begin:end], force=self.force)
+        """Embed what waits together, then write down page after page."""
+        entries, self.entries = self.entries, []
+        self.hold.item = entries[0].work.item if len(entries) == 1 else None
+        texts = [text for each in entries if each.draft for text in each.draft.embedded()]
+        vectors = self.encoder.encode(texts)
+        begin, quiet = 0, dict[int, Work]()
+        for entry in entries:
+            end = begin + entry.size
+            if not entry.work.is_over:
+                if entry.writes:
+                    with self.blamed(entry.work):
+                        self.write(entry, vectors[begin:end])
+                else:
+                    entry.work.pass_over() if entry.is_left_out else entry.work.count("unchanged")
+                    quiet[entry.work.item.pk] = entry.work
+                self.finished += entry.work.is_over
             begin = end
-            self.report.note(outcome, each.sheet.source)
-            self.report.chunks += 0 if outcome == "unchanged" else len(each.parts)
-            self.finished.add(each.sheet.origin)
-            self.tell(each.sheet.origin)
-        self.drafts = []
+        self.settle(quiet.values())
+        if len(texts) > CHUNKS_AT_ONCE:
+            self.encoder.forget()
+        self.tell()
 
-    def encoded(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the vectors of all texts, telling between batches that work goes on."""
-        vectors = np.empty((len(texts), embedding.DIMENSIONS), dtype=np.float32)
-        for begin in range(0, len(texts), CHUNKS_AT_ONCE):
-            end = begin + CHUNKS_AT_ONCE
-            vectors[begin:end] = embedding.encode(texts[begin:end])
-            self.tell(self.drafts[-1].sheet.origin)
-        return vectors
+    def write(self, entry: Entry, vectors: Vectors) -> None:
+        """Store one page, and what became of it, in one transaction."""
+        work, collection = entry.work, self.job.collection
+        with transaction.atomic():
+            self.hold.progress()
+            if entry.draft is not None:
+                outcome = store(collection, entry.draft, vectors, force=self.force)
+                work.count(outcome, entry.size if outcome in {"new", "changed"} else 0)
+            elif entry.is_copy:
+                twin = copy(collection, entry.sheet)
+                work.item.reason = f"the same as {twin.source}"
+                work.count("duplicate")
+            else:
+                adopt(collection, entry.sheet)
+                work.count("unchanged")
+            work.save()
 
-    def tell(self, origin: str) -> None:
-        """Say how far the ingestion is."""
+    def settle(self, works: Iterable[Work]) -> None:
+        """Write down what became of items of which nothing was stored."""
+        plain = [work.item.pk for work in works if work.is_plain]
+        with transaction.atomic():
+            self.hold.progress()
+            Item.objects.filter(pk__in=plain).update(
+                status=Item.Status.UNCHANGED,
+                counts={"unchanged": 1},
+                documents=1,
+                body=None,
+                updated=now(),
+            )
+            for work in works:
+                if not work.is_plain:
+                    work.save()
+
+    @contextmanager
+    def blamed(self, work: Work) -> Iterator[None]:
+        """Set the item aside when the block fails over it, so that the others go on."""
+        self.hold.item = work.item
+        try:
+            yield
+        except Unreadable as error:
+            self.skip(work, str(error))
+        except FAULTS as error:
+            log.exception("ingest %s: %s", self.job.pk, work.item.origin)
+            self.skip(work, f"Docent failed over it: {type(error).__name__}: {error}")
+
+    def skip(self, work: Work, reason: str) -> None:
+        """Write down why an item was skipped."""
+        work.end(Item.Status.SKIPPED, reason.replace("\0", "")[:2000])
+        self.finished += 1
+        with transaction.atomic():
+            self.hold.progress()
+            work.save()
+
+    def tell(self) -> None:
+        """Say how far the job is. Raises Lost and Cancelled."""
+        self.hold.beat(self.hold.current)
         if self.watch is not None:
-            self.watch(len(self.finished), origin)
+            self.watch(self.finished, len(self.known.listed), self.hold.current)

@@ -1,34 +1,86 @@
-"""Removal: follows files that are gone."""
+"""Removal: deletes documents with all that is theirs, and gives a receipt."""
 
+from collections import Counter
 from collections.abc import Iterable
 
-from django.db import transaction
-from django.db.models import Q
+from django.db import connection, transaction
 
-from knowledge.models import Collection, Document
+from knowledge.ingestion.storing import take_turns
+from knowledge.models import Collection, Document, Receipt
+from knowledge.reliance import relying
+
+AT_ONCE = 500  # documents
+
+OF_DOCUMENTS = "document_id = ANY(%(documents)s)"
+OF_CHUNKS = "chunk_id IN (SELECT id FROM knowledge_chunk WHERE document_id = ANY(%(documents)s))"
+OF_SECTIONS = (
+    "section_id IN (SELECT id FROM knowledge_section WHERE document_id = ANY(%(documents)s))"
+)
+# What a receipt calls it, the table, and which of its rows; those that refer to others come first.
+ROWS = (
+    ("postings", "knowledge_posting", OF_CHUNKS),
+    ("vectors", "knowledge_chunkvector", OF_CHUNKS),
+    ("vectors", "knowledge_sectionvector", OF_SECTIONS),
+    ("vectors", "knowledge_documentvector", OF_DOCUMENTS),
+    ("chunks", "knowledge_chunk", OF_DOCUMENTS),
+    ("sections", "knowledge_section", OF_DOCUMENTS),
+    ("versions", "knowledge_version", OF_DOCUMENTS),
+    ("copies", "knowledge_copy", OF_DOCUMENTS),
+    ("documents", "knowledge_document", "id = ANY(%(documents)s)"),
+)
 
 
-def remove_missing(
-    collection: Collection,
-    *,
-    folders: Iterable[str],
-    files: Iterable[str],
-    seen: set[str],
-    unread: Iterable[str],
-) -> list[str]:
-    """Delete the documents whose file or entry is gone; return their sources.
+def delete(documents: Iterable[Document], *, by: str = "", reason: str = "") -> Receipt:
+    """Delete the documents, and return a stored receipt that says what was removed.
 
-    `folders` and `files` are the origins that were ingested, `seen` the sources found in them.
-    What could not be read (`unread`: files, and folders with all in them) is not gone.
+    Their sections, chunks, vectors, postings, former versions and copies go with them, in one
+    transaction, so they are gone from every search that begins afterwards. The receipt counts
+    what the database says it deleted, and lists the turns whose answers cited one of them;
+    those answers stay with their conversations. `by` is who asked for it.
     """
-    ingested = Q(origin__in=list(files))
-    for folder in folders:
-        ingested |= Q(origin__startswith=f"{folder}/")
-    kept = Q(pk__in=[])
-    for origin in unread:
-        kept |= Q(origin=origin) | Q(origin__startswith=f"{origin}/")
-    there = collection.documents.filter(ingested).exclude(kept).values_list("source", "pk")
-    gone = {source: key for source, key in there if source not in seen}
+    going = list(documents)
+    collections = Collection.objects.filter(pk__in={each.collection_id for each in going})
+    removed = Counter({name: 0 for name, _, _ in ROWS})
     with transaction.atomic():
-        Document.objects.filter(pk__in=gone.values()).delete()
-    return sorted(gone)
+        for collection in collections.order_by("pk"):
+            take_turns(collection)
+        for begin in range(0, len(going), AT_ONCE):
+            removed += deleted([each.pk for each in going[begin : begin + AT_ONCE]])
+        return Receipt.objects.create(
+            collection=", ".join(collections.values_list("name", flat=True))[:1000],
+            by=by[:150],
+            reason=reason[:200],
+            documents=[
+                {"id": each.pk, "source": each.source, "title": each.title, "version": each.version}
+                for each in going
+            ],
+            removed={name: removed[name] for name, _, _ in ROWS},
+            answers=[str(turn) for turn in relying(each.pk for each in going)],
+        )
+
+
+def deleted(documents: list[str]) -> Counter[str]:
+    """Delete the documents with these ids; return how many rows of each kind that were."""
+    removed: Counter[str] = Counter()
+    with connection.cursor() as cursor:
+        for name, table, which in ROWS:
+            cursor.execute(
+                f"DELETE FROM {table} WHERE {which}",  # noqa: S608 from the table above
+                {"documents": documents},
+            )
+            removed[name] += cursor.rowcount
+    return removed
+
+
+def left(documents: Iterable[str]) -> dict[str, int]:
+    """Return how many rows of each kind there still are of documents with these ids."""
+    ids = list(documents)
+    found: Counter[str] = Counter({name: 0 for name, _, _ in ROWS})
+    with connection.cursor() as cursor:
+        for name, table, which in ROWS:
+            cursor.execute(
+                f"SELECT count(*) FROM {table} WHERE {which}",  # noqa: S608 from the table above
+                {"documents": ids},
+            )
+            found[name] += cursor.fetchone()[0]
+    return dict(found)

@@ -1,9 +1,20 @@
-"""Report: what became of every file of an ingestion."""
+"""Report: what became of a job's items, when it has ended and while it runs."""
 
+from collections import Counter
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from typing import Any, Literal
 
-Outcome = Literal["new", "changed", "unchanged"]
+from django.db.models import Count, Q, Sum
+from django.utils.timezone import now
+
+from knowledge.models import Ingest, Item
+
+Outcome = Literal["new", "changed", "unchanged", "duplicate"]
+
+# Files are finished in bursts; a shorter time would say nothing about the next minute.
+WINDOW = timedelta(seconds=60)
+LISTED = 200  # problems kept with a job; all are on its items
 
 
 @dataclass(frozen=True)
@@ -16,30 +27,94 @@ class Problem:
 
 @dataclass
 class Report:
-    """The outcome of one ingestion: sources by what became of them."""
+    """The outcome of one job: documents by what became of them, and files that made trouble."""
 
     collection: str
-    new: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    unchanged: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    duplicate: int = 0
+    removed: int = 0
     skipped: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     ignored: dict[str, int] = field(default_factory=dict)  # why → how many files
     chunks: int = 0  # written
     seconds: float = 0.0
-
-    def note(self, outcome: Outcome, source: str) -> None:
-        """Record what became of a document."""
-        {"new": self.new, "changed": self.changed, "unchanged": self.unchanged}[outcome].append(
-            source
-        )
+    receipt: str = ""  # id of what was removed
 
     @property
     def is_useful(self) -> bool:
         """Whether the collection is now as the files say, at least in part."""
-        return bool(self.new or self.changed or self.unchanged or self.removed)
+        return bool(self.new or self.changed or self.unchanged or self.duplicate or self.removed)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as JSON values."""
-        return asdict(self)
+        """Return the report as JSON values, with the first of its problems."""
+        said = asdict(self)
+        for name in ("skipped", "warnings"):
+            said[name] = said[name][:LISTED]
+        return said
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is."""
+
+    status: str
+    current: str  # the file at hand
+    items: int
+    finished: int
+    outcomes: dict[str, int]  # status of an item → how many; "waiting" ones are left
+    documents: int  # finished, of all items
+    chunks: int  # written
+    rate: float  # items a second over the last minute
+    seconds_left: float | None  # None: unknown
+
+
+def report(job: Ingest) -> Report:
+    """Return what came of the job so far."""
+    made = Report(job.collection.name)
+    counts: Counter[str] = Counter()
+    listed: Counter[str] = Counter(job.options.get("ignored", {}))
+    rows = job.items.order_by("number").values_list(
+        "status", "origin", "reason", "counts", "chunks", "warnings"
+    )
+    for status, origin, reason, counted, chunks, warnings in rows.iterator():
+        counts.update(counted)
+        made.chunks += chunks
+        if status == Item.Status.SKIPPED:
+            made.skipped.append(Problem(origin, reason))
+        made.warnings += [Problem(**warning) for warning in warnings]
+    made.new, made.changed = counts["new"], counts["changed"]
+    made.unchanged, made.duplicate = counts["unchanged"], counts["duplicate"]
+    made.skipped += [Problem(**problem) for problem in job.options.get("unread", [])]
+    made.ignored = {reason: count for reason, count in listed.items() if count}
+    if job.started is not None:
+        made.seconds = round(((job.ended or now()) - job.started).total_seconds(), 2)
+    return made
+
+
+def progress(job: Ingest) -> Progress:
+    """Return how far the job is, in two short queries; `job` is read as it was loaded."""
+    rows = job.items.order_by().values_list("status").annotate(Count("id"))
+    outcomes = {str(status): count for status, count in rows}
+    left = outcomes.get(Item.Status.WAITING, 0)
+    total = sum(outcomes.values())
+    begun = max(job.started or now(), now() - WINDOW)
+    seen = job.items.aggregate(
+        documents=Sum("documents"),
+        chunks=Sum("chunks"),
+        lately=Count("id", filter=~Q(status=Item.Status.WAITING) & Q(updated__gt=begun)),
+    )
+    seconds = (now() - begun).total_seconds()
+    rate = seen["lately"] / seconds if seconds and not job.ended else 0.0
+    return Progress(
+        status=job.status,
+        current=job.current,
+        items=total,
+        finished=total - left,
+        outcomes=outcomes,
+        documents=seen["documents"] or 0,
+        chunks=seen["chunks"] or 0,
+        rate=round(rate, 2),
+        seconds_left=round(left / rate, 1) if rate else None,
+    )

@@ -1,20 +1,18 @@
 """Storing: a draft into the database, whole or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from django.contrib.postgres.search import SearchVector
-from django.db import connection, transaction
-from django.db.models import Value
-from django.db.models.expressions import Combinable
+from django.conf import settings
+from django.db import connection
 from django.utils.timezone import now
 from numpy.typing import NDArray
 
-from knowledge import chunking, enrichment
-from knowledge.embedding import MODEL, count_tokens
-from knowledge.ingestion.drafts import Draft
+from knowledge.errors import Unreadable
+from knowledge.ingestion.drafts import Draft, Sheet
 from knowledge.ingestion.report import Outcome
-from knowledge.models import Chunk, Collection, Document, Vector, document_id
+from knowledge.ingestion.writing import write_chunks
+from knowledge.models import Collection, Copy, Document, Version, document_id
 
 # What a page and a document call alike.
 DESCRIBED = (
@@ -28,38 +26,129 @@ DESCRIBED = (
     "audience",
     "language",
     "last_updated",
+    "starts",
 )
 
 
 def store(
     collection: Collection, draft: Draft, vectors: NDArray[np.float32], *, force: bool = False
 ) -> Outcome:
-    """Write the document with its chunks and their vectors in one transaction.
+    """Write the document with its chunks and their vectors, in the caller's transaction.
 
-    Somebody who stored the same bytes meanwhile has done our work: "unchanged", unless `force`.
+    Somebody who stored the same bytes meanwhile has done our work: "unchanged", unless `force`,
+    or "duplicate" when it was under another source.
     """
-    source = draft.sheet.source
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            # Two ingestions of one document take turns, also when neither has a row to lock yet.
-            cursor.execute(
-                "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))",
-                [f"document {collection.pk} {source}"],
-            )
-        document = Document.objects.filter(collection=collection, source=source).first()
-        if document and document.sha1 == draft.sheet.sha1 and not force:
-            return "unchanged"
-        if document:
-            document.version += 1
-            document.chunks.all().delete()
-        else:
-            document = Document(
-                id=document_id(collection.name, source), collection=collection, source=source
-            )
-        describe(document, draft)
-        document.save()
-        write_chunks(document, draft, vectors)
-        return "changed" if document.version > 1 else "new"
+    sheet = draft.sheet
+    take_turns(collection)
+    document = at(collection, sheet.source)
+    if document and document.sha1 == sheet.sha1 and not force:
+        return "unchanged"
+    outcome: Outcome = "changed" if document else "new"
+    if document is None and draft.former:
+        document, outcome = at(collection, draft.former), "changed"
+    if document is None and same_bytes(collection, sheet):
+        copy(collection, sheet)
+        return "duplicate"
+    if document is None:
+        document = Document(id=free_id(collection, sheet.source), collection=collection, version=0)
+    retire(document, draft)
+    describe(document, draft)
+    document.save()
+    Copy.objects.filter(collection=collection, source=sheet.source).delete()
+    write_chunks(document, draft, vectors)
+    return outcome
+
+
+def take_turns(collection: Collection) -> None:
+    """Let nobody else store in the collection until this transaction ends.
+
+    Which bytes are stored, and under which source, can only be told while nobody changes it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended('documents', %s))", [collection.pk]
+        )
+
+
+def at(collection: Collection, source: str) -> Document | None:
+    """Return the document of that source."""
+    return Document.objects.filter(collection=collection, source=source).first()
+
+
+def same_bytes(collection: Collection, sheet: Sheet) -> Document | None:
+    """Return a document of another source that was made of the same bytes."""
+    made = Document.objects.filter(collection=collection, sha1=sheet.sha1)
+    return made.exclude(source=sheet.source).order_by("created").first()
+
+
+def copy(collection: Collection, sheet: Sheet) -> Document:
+    """Note that the sheet is a copy of a document, which is returned. Raises Unreadable."""
+    document = same_bytes(collection, sheet)
+    if document is None:
+        raise Unreadable("the document it is a copy of has just changed: try it again")
+    Copy.objects.update_or_create(
+        collection=collection,
+        source=sheet.source,
+        defaults={"document": document, "origin": sheet.origin, "sha1": sheet.sha1},
+    )
+    return document
+
+
+def adopt(collection: Collection, sheet: Sheet) -> None:
+    """Note that a document now comes from another file."""
+    held = Document.objects.filter(collection=collection, source=sheet.source)
+    held.update(origin=sheet.origin)
+
+
+def move(documents: Sequence[Document], homes: Mapping[str, Copy]) -> None:
+    """Let documents go on where a copy of each lies, with their ids, versions and chunks.
+
+    Answers that cite them stay true. `homes` are the copies by the documents' ids.
+    """
+    for document in documents:
+        # Aside first: one may move to where another still is.
+        document.source = f"moving {document.pk}"
+        document.save(update_fields=["source"])
+    for document in documents:
+        home = homes[document.pk]
+        document.source, document.origin = home.source, home.origin
+        document.save(update_fields=["source", "origin"])
+        home.delete()
+
+
+def free_id(collection: Collection, source: str) -> str:
+    """Return the id of a new document: another than usual when one that moved away has that."""
+    taken, identity = 0, document_id(collection.name, source)
+    while Document.objects.filter(pk=identity).exists():
+        taken += 1
+        identity = document_id(collection.name, f"{source}\0{taken}")
+    return identity
+
+
+def retire(document: Document, draft: Draft) -> None:
+    """Make room for the draft. What the document said is kept when the draft says otherwise."""
+    said = (document.title, document.content)
+    if document.version and said != (draft.page.title, draft.page.content):
+        keep(document)
+    if not document.version or said != (draft.page.title, draft.page.content):
+        document.version += 1
+    document.chunks.all().delete()
+    document.sections.all().delete()
+    document.vectors.all().delete()
+
+
+def keep(document: Document) -> None:
+    """Keep what the document says as a version; the oldest go when they are too many."""
+    Version.objects.create(
+        document=document,
+        number=document.version,
+        title=document.title,
+        content=document.content,
+        sha1=document.sha1,
+        created=document.updated,
+    )
+    oldest = document.version - settings.KEEP_VERSIONS
+    document.versions.filter(number__lte=oldest).delete()
 
 
 def describe(document: Document, draft: Draft) -> None:
@@ -67,53 +156,8 @@ def describe(document: Document, draft: Draft) -> None:
     page = draft.page
     for name in DESCRIBED:
         setattr(document, name, getattr(page, name))
+    document.source = draft.sheet.source
     document.origin = draft.sheet.origin
     document.sha1 = draft.sheet.sha1
     document.config = draft.config
     document.updated = now()
-
-
-def write_chunks(document: Document, draft: Draft, vectors: NDArray[np.float32]) -> None:
-    """Insert the chunks and their vectors."""
-    headings = enrichment.headings(document.content)
-    candidates = [
-        *document.keywords,
-        *enrichment.words(" ".join([document.title, *headings, document.summary])),
-    ]
-    chunks = Chunk.objects.bulk_create(
-        Chunk(
-            document=document,
-            number=number,
-            section=list(part.section),
-            text=part.text,
-            keywords=(keywords := enrichment.chunk_keywords(part.text, part.section, candidates)),
-            sha1=part.sha1,
-            tokens=count_tokens(text),
-            search=search_vector(document, part, keywords),
-        )
-        for number, (part, text) in enumerate(
-            zip(draft.parts, draft.embedded(), strict=True), start=1
-        )
-    )
-    Vector.objects.bulk_create(
-        Vector(chunk=chunk, model=MODEL, embedding=vector)
-        for chunk, vector in zip(chunks, vectors, strict=True)
-    )
-
-
-def search_vector(document: Document, part: chunking.Part, keywords: Sequence[str]) -> Combinable:
-    """Return the expression that indexes a chunk by words.
-
-    Every chunk carries its title (weight A) and headings (B): words that only they hold are what
-    questions are asked with.
-    """
-
-    def weighted(text: str, weight: str) -> SearchVector:
-        return SearchVector(Value(text), config=document.config, weight=weight)
-
-    return (
-        weighted(document.title, "A")
-        + weighted(" ".join([*part.section, *document.crumbs]), "B")
-        + weighted(" ".join(keywords), "C")
-        + weighted(part.text, "D")
-    )

@@ -1,75 +1,83 @@
-"""Candidates: the chunks a search weighs against each other, with their vectors."""
+"""Candidates: the chunks a search shows, with their documents."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
 
-import numpy as np
-from numpy.typing import NDArray
+from django.db import connection
 
-from knowledge.embedding import DIMENSIONS, MODEL
-from knowledge.models import Chunk, Vector
 from knowledge.search.found import Passage
+from knowledge.search.near import ids
+
+STATEMENT = """
+SELECT chunk.id, chunk.section_id, document.id, document.version, document.title, section.path,
+    document.crumbs, document.source, document.language, chunk.page, chunk.text
+FROM knowledge_chunk AS chunk
+    JOIN knowledge_section AS section ON section.id = chunk.section_id
+    JOIN knowledge_document AS document ON document.id = chunk.document_id
+WHERE chunk.id = ANY(%s::bigint[])
+"""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A chunk on its way into the results."""
+    """A chunk as somebody may see it."""
 
-    chunk: Chunk
-    score: float
-    vector: NDArray[np.float32]  # zeros when the chunk has none
-    cosine: float | None
+    chunk_id: int
+    section_id: int
+    document_id: str
+    version: int
+    title: str
+    path: list[str]
+    crumbs: list[str]
+    source: str
+    language: str
+    page: int | None
+    text: str
 
-    @property
-    def place(self) -> tuple[str, tuple[str, ...]]:
-        """The document and the section it stands in."""
-        return self.chunk.document_id, tuple(self.chunk.section)
-
-    def passage(self) -> Passage:
+    def passage(self, score: float, cosine: float | None) -> Passage:
         """Return what the caller of a search gets to see."""
-        document = self.chunk.document
         return Passage(
-            chunk_id=self.chunk.pk,
-            document_id=document.pk,
-            version=document.version,
-            title=document.title,
-            section=" > ".join(self.chunk.section),
-            crumbs=list(document.crumbs),
-            source=document.source,
-            language=document.language,
-            text=self.chunk.text,
-            score=round(self.score, 6),
-            cosine=None if self.cosine is None else round(self.cosine, 4),
+            chunk_id=self.chunk_id,
+            document_id=self.document_id,
+            version=self.version,
+            title=self.title,
+            section=self.section,
+            crumbs=self.crumbs,
+            source=self.place,
+            language=self.language,
+            text=self.text,
+            score=round(score, 6),
+            cosine=None if cosine is None else round(cosine, 4),
+            page=self.page,
         )
 
+    @property
+    def section(self) -> str:
+        """The headings above it."""
+        return " > ".join(self.path)
 
-def load(
-    scores: Mapping[int, float], questions: NDArray[np.float32] | None = None
-) -> list[Candidate]:
-    """Return the chunks of `scores` in its order; those deleted meanwhile are left out.
+    @property
+    def place(self) -> str:
+        """The source, of a PDF with the page it begins on, as browsers understand it."""
+        is_pdf = urlsplit(self.source).path.lower().endswith(".pdf")
+        if is_pdf and self.page and "#" not in self.source:
+            return f"{self.source}#page={self.page}"
+        return self.source
 
-    `questions` holds a unit vector per wording; a cosine is that with the nearest of them.
-    """
-    chunks = Chunk.objects.filter(pk__in=scores).select_related("document")
-    by_id = {chunk.pk: chunk for chunk in chunks.defer("search", "document__content")}
-    vectors = dict(
-        Vector.objects.filter(chunk__in=scores, model=MODEL).values_list("chunk_id", "embedding")
+
+def load(chunks: Sequence[int]) -> dict[int, Candidate]:
+    """Return the chunks by id, without those deleted meanwhile."""
+    with connection.cursor() as cursor:
+        cursor.execute(STATEMENT, [ids(chunks)])
+        return {row[0]: candidate(row) for row in cursor.fetchall()}
+
+
+def candidate(row: tuple[Any, ...]) -> Candidate:
+    """Return the candidate of a row; lists come as JSON."""
+    chunk, section, document, version, title, path, crumbs, *rest = row
+    return Candidate(
+        chunk, section, document, version, title, json.loads(path), json.loads(crumbs), *rest
     )
-    return [
-        candidate(by_id[chunk_id], score, vectors.get(chunk_id), questions)
-        for chunk_id, score in scores.items()
-        if chunk_id in by_id
-    ]
-
-
-def candidate(
-    chunk: Chunk,
-    score: float,
-    vector: NDArray[np.float32] | None,
-    questions: NDArray[np.float32] | None,
-) -> Candidate:
-    """Return the chunk with its similarity to the question."""
-    if vector is None:
-        return Candidate(chunk, score, np.zeros(DIMENSIONS, dtype=np.float32), None)
-    cosine = None if questions is None else float((questions @ vector).max())
-    return Candidate(chunk, score, vector, cosine)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from knowledge.search.explanation import Explanation
+
 Quality = Literal["excellent", "good", "poor"]
 
 
@@ -10,7 +12,7 @@ Quality = Literal["excellent", "good", "poor"]
 class Passage:
     """A chunk found by search, with all a citation needs.
 
-    `score` is the fused rank score, comparable within one search only. `cosine` is the
+    `score` is the fused score, comparable within one search only. `cosine` is the
     similarity to the question (to the nearer of two wordings), None when the question could not
     be embedded or the chunk has no vector.
     """
@@ -21,11 +23,12 @@ class Passage:
     title: str
     section: str  # "Heading > Subheading", empty at the top of a document
     crumbs: list[str]
-    source: str
+    source: str  # of a PDF with the page it begins on: "manual.pdf#page=12"
     language: str
     text: str
     score: float
     cosine: float | None
+    page: int | None = None  # page or slide it begins on, where there are any
 
 
 @dataclass(frozen=True)
@@ -37,3 +40,4 @@ class Found:
     no_context: bool
     error: str = ""  # why semantic search was left out
     stats: dict[str, Any] = field(default_factory=dict)
+    explain: Explanation | None = None  # only when it was asked for

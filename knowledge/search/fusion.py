@@ -1,29 +1,63 @@
-"""Fusion: makes one ranking of several, and a varied selection of it. Pure functions."""
+"""Fusion: makes one ranking of several levels, and a varied selection of it. Pure functions."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-Ranking = list[int]  # chunk ids, best first
-
-# Reciprocal rank fusion, Cormack, Clarke and Büttcher 2009 (SIGIR): their k.
-RRF_K = 60
+Scores = NDArray[np.float64]
 
 Thing = TypeVar("Thing")
 
 
-def reciprocal_rank_fusion(rankings: Iterable[tuple[float, Sequence[int]]]) -> dict[int, float]:
-    """Return chunk id → score, best first, from (weight, ranking) pairs.
+def fused(levels: Mapping[str, Scores], weights: Mapping[str, float]) -> Scores:
+    """Return a score per candidate: the weighted sum of what the levels say.
 
-    A chunk gets weight / (60 + rank) from every ranking it is in, ranks counted from 1.
+    Scores, not ranks: ranks throw away by how much the first is better than the second, which is
+    what tells how far a level can be trusted with this question. Each level holds a score per
+    candidate, NaN where it knows none; that counts as the lowest it knows.
     """
-    scores: dict[int, float] = {}
-    for weight, ranking in rankings:
-        for rank, chunk_id in enumerate(ranking, start=1):
-            scores[chunk_id] = scores.get(chunk_id, 0.0) + weight / (RRF_K + rank)
-    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
+    weighted = [weights[level] * known(scores) for level, scores in levels.items()]
+    return np.asarray(np.sum(weighted, axis=0), dtype=np.float64)
+
+
+def known(scores: Scores) -> Scores:
+    """Return each row with its lowest score where there is none, 0 when there is none at all."""
+    missing = np.isnan(scores)
+    if not missing.any():
+        return scores
+    lowest = np.where(missing, np.inf, scores).min(axis=-1, keepdims=True)
+    return np.where(missing, np.where(np.isinf(lowest), 0.0, lowest), scores)
+
+
+def of_best(scores: Scores) -> Scores:
+    """Return each row as parts of its highest: what words are worth differs by question."""
+    best = scores.max(axis=-1, initial=0.0, keepdims=True)
+    return np.asarray(scores / np.where(best > 0, best, 1.0), dtype=np.float64)
+
+
+def interleaved(models: Sequence[Scores]) -> Scores:
+    """Return the cosines of several embedding models on one scale, that of the first.
+
+    Each (wordings, candidates), NaN for chunks that are another's. A model spreads its cosines in
+    a way of its own, so the best of one counts as much as the best of the other, and so on down.
+    """
+    merged = models[0].copy()
+    for row, scores in enumerate(merged):
+        scale = -np.sort(-scores[~np.isnan(scores)])
+        for others in (model[row] for model in models[1:]):
+            places = np.flatnonzero(~np.isnan(others))
+            order = places[np.argsort(-others[places], kind="stable")]
+            scale = scale if len(scale) else others[order]
+            scores[order] = scale[np.minimum(np.arange(len(order)), len(scale) - 1)]
+    return merged
+
+
+def unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the rows at length 1; a row of zeros stays one."""
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(length > 0, length, 1.0), dtype=np.float32)
 
 
 def one_per_place(things: Iterable[Thing], place: Callable[[Thing], Hashable]) -> list[Thing]:
@@ -36,7 +70,7 @@ def one_per_place(things: Iterable[Thing], place: Callable[[Thing], Hashable]) -
 
 def maximal_marginal_relevance(
     relevance: Sequence[float],
-    vectors: NDArray[np.float32],
+    alike: NDArray[np.float32],
     *,
     limit: int,
     trade_off: float,
@@ -44,8 +78,8 @@ def maximal_marginal_relevance(
     """Return at most `limit` places of candidates: relevant, and unlike those before them.
 
     Carbonell and Goldstein 1998 (SIGIR): trade_off · relevance - (1 - trade_off) · the highest
-    cosine with a candidate already chosen. Relevance in 0..1; `vectors` of length 1, one row per
-    candidate, a row of zeros for a candidate without a vector.
+    cosine with a candidate already chosen. Relevance in 0..1; `alike`, (candidates, candidates),
+    holds the cosine of each pair, 0 where it is not known.
     """
     closest = np.zeros(len(relevance), dtype=np.float32)
     scores = np.asarray(relevance, dtype=np.float32)
@@ -55,5 +89,5 @@ def maximal_marginal_relevance(
         gain[chosen] = -np.inf
         best = int(gain.argmax())
         chosen.append(best)
-        closest = np.maximum(closest, vectors @ vectors[best])
+        closest = np.maximum(closest, alike[best])
     return chosen

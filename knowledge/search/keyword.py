@@ -1,62 +1,116 @@
-"""Keyword level: chunks that share words with the question, rare words counting most."""
+"""Keyword level: chunks that share words with the question, by BM25.
+
+In two phases, because a common word has more postings than there is time to read: the best
+postings of each word, summed, name the candidates; those get their sum from all their words.
+"""
 
 from collections.abc import Sequence
 
 from django.db import connection
 
-from knowledge.search.fusion import Ranking
+from knowledge import postings
+from knowledge.search.near import ids
+from knowledge.search.scope import Scope
 
-# Weights of text, keywords, section headings and title, in the order ts_rank takes them (D to A).
-WEIGHTS = "{0.4, 0.6, 0.8, 1.0}"
-
-# Words are joined by OR: a natural question joined by AND matches next to nothing. `ts_rank` of
-# one word saturates with its frequency but knows nothing of rarity, so each word's rank is
-# multiplied by the inverse document frequency of BM25 (Robertson and Zaragoza 2009, "The
-# Probabilistic Relevance Framework", 3.2). A document's own configuration stems the question.
+# `word`: each configuration in scope stems the question; a word that one of them calls a stop word
+# is none, or "the" would be the rarest word of a collection with a single French page. Positions
+# are the parser's, which all configurations share.
+# `worth`: BM25's inverse document frequency, Robertson and Zaragoza 2009, "The Probabilistic
+# Relevance Framework", 3.2, times how often the question says it. A list that is full says only
+# that there are more; how many more the census knows. An impact is at most 1, so what the words are
+# worth together is the `most` that a chunk could have.
+# `OFFSET 0` keeps the lookup of each candidate together: the planner would read all postings.
 STATEMENT = """
-WITH scope AS MATERIALIZED (
-    SELECT id, config FROM knowledge_document WHERE collection_id = ANY(%(collections)s)
-), total AS (
-    SELECT count(*)::float8 AS chunks
-    FROM knowledge_chunk JOIN scope ON scope.id = knowledge_chunk.document_id
+WITH wording AS (
+    SELECT * FROM unnest(%(wordings)s::text[]) WITH ORDINALITY AS wording (text, place)
+), stem AS (
+    SELECT place, lexeme, count(*) OVER (PARTITION BY place, position) AS known
+    FROM wording, unnest(%(configs)s::text[]) AS config,
+        unnest(to_tsvector(config::regconfig, knowledge_plain(text))), unnest(positions) AS position
 ), word AS MATERIALIZED (
-    SELECT wording.place, configs.config, lexeme,
-        ('''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || '''')::tsquery AS query
-    FROM unnest(%(wordings)s::text[]) WITH ORDINALITY AS wording (text, place),
-        (SELECT DISTINCT config FROM scope) AS configs,
-        unnest(to_tsvector(configs.config::regconfig, wording.text))
-), hit AS (
-    SELECT word.place, chunk.id, ts_rank(%(weights)s::float4[], chunk.search, word.query) AS rank,
-        count(*) OVER (PARTITION BY word.place, word.config, lexeme) AS chunks
-    FROM word
-        JOIN knowledge_chunk AS chunk ON chunk.search @@ word.query
-        JOIN scope ON scope.id = chunk.document_id AND scope.config = word.config
-), scored AS (
-    SELECT place, hit.id,
-        sum(rank * ln(1 + (total.chunks - hit.chunks + 0.5) / (hit.chunks + 0.5))) AS score
-    FROM hit, total GROUP BY place, hit.id
-), ranked AS (
-    SELECT *, row_number() OVER (PARTITION BY place ORDER BY score DESC, id) AS number
-    FROM scored
+    SELECT place, lexeme AS term, ceil(count(*)::float8 / known) AS times
+    FROM stem WHERE known = cardinality(%(configs)s::text[]) GROUP BY place, lexeme, known
+    UNION
+    SELECT place, lexeme, cardinality(positions)
+    FROM wording, unnest(to_tsvector('simple', knowledge_bigrams(text)))
+    WHERE 'simple' = ANY(%(configs)s::text[])
+), list AS MATERIALIZED (
+    SELECT term, asked.collection, chunks, impacts
+    FROM (SELECT DISTINCT term FROM word) AS word,
+        unnest(%(collections)s::int[]) AS asked (collection),
+        LATERAL (
+            SELECT array_agg(chunk_id) AS chunks, array_agg(impact) AS impacts FROM (
+                SELECT chunk_id, impact FROM knowledge_posting AS posting
+                WHERE posting.collection = asked.collection AND posting.term = word.term{condition}
+                ORDER BY impact DESC LIMIT %(read)s
+            ) AS best
+        ) AS best
+    WHERE chunks IS NOT NULL
+), frequency AS (
+    SELECT term, sum(CASE WHEN cardinality(chunks) < %(read)s THEN cardinality(chunks)
+        ELSE greatest(cardinality(chunks), (
+            SELECT common.chunks FROM knowledge_commonterm AS common
+            WHERE common.collection_id = list.collection AND common.term = list.term
+        )) END) AS chunks
+    FROM list GROUP BY term
+), worth AS MATERIALIZED (
+    SELECT place, term, times * ln(1 + greatest(0.5, %(chunks)s - chunks + 0.5) / (chunks + 0.5))
+        AS weight
+    FROM word LEFT JOIN LATERAL (
+        SELECT coalesce(sum(frequency.chunks), 0) AS chunks
+        FROM frequency WHERE frequency.term = word.term
+    ) AS seen ON true
+), most AS (
+    SELECT place, sum(weight) AS score FROM worth GROUP BY place
+), named AS (
+    SELECT chunk_id FROM (SELECT DISTINCT place FROM worth) AS asked, LATERAL (
+        SELECT chunk_id
+        FROM worth JOIN list USING (term), unnest(chunks, impacts) AS best (chunk_id, impact)
+        WHERE worth.place = asked.place
+        GROUP BY chunk_id ORDER BY sum(weight * impact) DESC, chunk_id LIMIT %(limit)s
+    ) AS best
+), candidate AS (
+    SELECT chunk_id FROM named UNION SELECT unnest(%(others)s::bigint[])
 )
-SELECT place, id FROM ranked WHERE number <= %(limit)s ORDER BY place, number
+SELECT place, chunk_id, sum(weight * impact) / most.score
+FROM candidate, LATERAL (
+    SELECT term, impact FROM knowledge_posting AS posting
+    WHERE posting.chunk_id = candidate.chunk_id AND term = ANY(ARRAY(SELECT term FROM worth))
+    OFFSET 0
+) AS posting JOIN worth USING (term) JOIN most USING (place)
+GROUP BY place, chunk_id, most.score
 """
+# A subquery, so that it is asked of each posting in turn, and the list read no further than needed.
+CONDITION = """
+            AND (SELECT {condition} FROM knowledge_chunk JOIN knowledge_document AS document
+                ON document.id = document_id WHERE knowledge_chunk.id = posting.chunk_id)"""
 
 
-def find(wordings: Sequence[str], *, collections: Sequence[int], limit: int) -> list[Ranking]:
-    """Return per wording the ids of at most `limit` chunks, best first."""
-    rankings: list[Ranking] = [[] for _ in wordings]
+def find(
+    wordings: Sequence[str], scope: Scope, *, limit: int, others: Sequence[int] = ()
+) -> list[dict[int, float]]:
+    """Return per wording chunk id → BM25, of the best `limit` chunks of each and of `others`.
+
+    As part of the most that any chunk could have, 0 to 1: a question of which half the words,
+    weighed by how rare they are, stand nowhere is answered nowhere. A chunk without any word of
+    the wording is left out.
+    """
+    scores: list[dict[int, float]] = [{} for _ in wordings]
+    condition = CONDITION.format(condition=scope.condition) if scope.condition else ""
     with connection.cursor() as cursor:
         cursor.execute(
-            STATEMENT,
-            {
-                "collections": list(collections),
+            STATEMENT.format(condition=condition),
+            scope.values
+            | {
                 # PostgreSQL's text cannot hold NUL.
                 "wordings": [wording.replace("\0", " ") for wording in wordings],
-                "weights": WEIGHTS,
+                "configs": scope.configs,
+                "chunks": scope.chunks,
+                "read": postings.READ,
                 "limit": limit,
+                "others": ids(others),
             },
         )
-        for place, chunk_id in cursor.fetchall():
-            rankings[place - 1].append(chunk_id)
-    return rankings
+        for place, chunk_id, score in cursor.fetchall():
+            scores[place - 1][chunk_id] = score
+    return scores

@@ -9,10 +9,11 @@ import pytest
 from django.db import IntegrityError, connection
 from django.utils.timezone import now
 
-from agents import envelopes, events, leases, sweeper
+from agents import envelopes, events, sweeper
 from agents.models import Envelope, Fault, Step
 from agents.names import Role, Status
 from agents.steps import claim
+from knowledge import liveness
 from tests.conftest import Begin
 
 
@@ -79,15 +80,15 @@ def test_a_step_whose_process_died_is_freed_before_its_lease_lapses(begin: Begin
     envelope = begin()
     claim(envelope.pk, 1)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        worker = leases.identity(process.pid)
-        assert not leases.died(worker)
+        worker = liveness.identity(process.pid)
+        assert not liveness.died(worker)
         process.kill()
     envelope.steps.update(worker=worker)
     assert sweeper.sweep()["freed"] == 1
 
 
 def test_the_worker_of_another_machine_is_never_called_dead(begin: Begin) -> None:
-    assert not leases.died("another-host/4026531836/1/1")
+    assert not liveness.died("another-host/4026531836/1/1")
 
 
 def test_a_worker_that_dies_on_every_attempt_ends_the_turn_with_an_error_id(begin: Begin) -> None:

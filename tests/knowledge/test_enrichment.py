@@ -3,6 +3,7 @@
 import pytest
 
 from knowledge import enrichment
+from knowledge.parsing import Page
 
 PAGE = """The ferry sails at night. Passengers sleep in cabins on the upper deck.
 
@@ -65,3 +66,30 @@ def test_empty_text_yields_nothing_and_no_error() -> None:
     assert enrichment.summary("", []) == ""
     assert enrichment.keypoints("") == []
     assert enrichment.description("") == ""
+
+
+def test_what_a_page_says_about_itself_is_kept() -> None:
+    said = Page(
+        PAGE,
+        title="Ferry",
+        language="fr",
+        description="About ferries.",
+        summary="Ferries sail.",
+        keypoints=["They sail."],
+        keywords=["boats"],
+    )
+    found = enrichment.describe(said)
+    assert (found.language, found.description, found.summary) == (
+        "fr",
+        "About ferries.",
+        "Ferries sail.",
+    )
+    assert (found.keypoints, found.keywords[0]) == (["They sail."], "boats")
+
+
+def test_what_a_page_leaves_out_is_found_in_its_text() -> None:
+    found = enrichment.describe(Page(PAGE, title="Ferry"))
+    assert (found.language, found.description) == ("en", "The ferry sails at night.")
+    assert len(found.keywords) == len(set(found.keywords)) <= 12
+    assert found.summary
+    assert found.keypoints

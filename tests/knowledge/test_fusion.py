@@ -1,4 +1,4 @@
-"""Fusion: one ranking of several, and a varied selection."""
+"""Fusion: one ranking of several levels, and a varied selection."""
 
 import numpy as np
 import pytest
@@ -6,36 +6,61 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge.search.fusion import (
+    fused,
+    interleaved,
+    known,
     maximal_marginal_relevance,
+    of_best,
     one_per_place,
-    reciprocal_rank_fusion,
+    unit,
 )
+from knowledge.search.selection import relevance
 
-rankings = st.lists(st.integers(1, 30), unique=True, max_size=12)
-
-
-def test_a_chunk_on_both_lists_beats_the_first_of_either() -> None:
-    fused = reciprocal_rank_fusion([(1.0, [1, 2, 3]), (1.0, [4, 2, 5])])
-    assert next(iter(fused)) == 2
-    assert fused[2] == pytest.approx(2 / 62)
+NAN = float("nan")
+scores = st.lists(st.one_of(st.floats(-1, 1), st.just(NAN)), min_size=1, max_size=8)
 
 
-def test_weight_decides_between_two_first_places() -> None:
-    assert list(reciprocal_rank_fusion([(0.7, [1]), (1.0, [2])])) == [2, 1]
+def array(*values: float) -> np.ndarray:
+    return np.array(values, dtype=np.float64)
 
 
-@given(rankings)
-def test_one_ranking_alone_keeps_its_order(ranking: list[int]) -> None:
-    assert list(reciprocal_rank_fusion([(1.0, ranking)])) == ranking
+def test_a_wide_gap_on_one_level_outweighs_a_narrow_one_on_another() -> None:
+    levels = {"keyword": array(1.0, 0.1), "semantic": array(0.50, 0.55)}
+    first, second = fused(levels, {"keyword": 0.3, "semantic": 1.0})
+    assert first > second
 
 
-@given(st.lists(st.tuples(st.floats(0.1, 2), rankings), max_size=4))
-def test_fused_scores_fall_and_hold_every_chunk_once(
-    weighted: list[tuple[float, list[int]]],
-) -> None:
-    fused = reciprocal_rank_fusion(weighted)
-    assert list(fused.values()) == sorted(fused.values(), reverse=True)
-    assert set(fused) == {chunk for _, ranking in weighted for chunk in ranking}
+def test_a_level_that_knows_nothing_of_a_chunk_counts_it_as_its_worst() -> None:
+    assert known(array(0.4, NAN, 0.2)).tolist() == [0.4, 0.2, 0.2]
+    assert known(array(NAN, NAN)).tolist() == [0.0, 0.0]
+
+
+@given(scores)
+def test_one_level_alone_keeps_its_order(values: list[float]) -> None:
+    one = known(np.array(values))
+    assert np.array_equal(np.argsort(fused({"semantic": one}, {"semantic": 1.0})), np.argsort(one))
+
+
+def test_words_count_as_parts_of_the_best() -> None:
+    assert of_best(array(4.0, 1.0, 0.0)).tolist() == [1.0, 0.25, 0.0]
+    assert of_best(array(0.0, 0.0)).tolist() == [0.0, 0.0]
+
+
+def test_the_best_of_two_models_are_equal_and_each_keeps_its_order() -> None:
+    first = np.array([[0.6, NAN, 0.3, NAN]])
+    second = np.array([[NAN, 0.91, NAN, 0.95]])
+    assert interleaved([first, second]).tolist() == [[0.6, 0.3, 0.3, 0.6]]
+    assert first[0, 0] == 0.6
+    assert np.isnan(first[0, 1])
+
+
+def test_a_model_without_candidates_leaves_the_scale_to_the_other() -> None:
+    assert interleaved([np.array([[NAN]]), np.array([[0.7]])]).tolist() == [[0.7]]
+
+
+def test_rows_come_to_length_one_and_zeros_stay() -> None:
+    rows = unit(np.array([[3, 4], [0, 0]], dtype=np.float32))
+    assert rows == pytest.approx(np.array([[0.6, 0.8], [0, 0]]))
 
 
 @given(st.lists(st.integers(0, 20)))
@@ -45,20 +70,27 @@ def test_only_the_first_of_each_place_is_kept(things: list[int]) -> None:
     assert all(things.index(thing) <= things.index(each) for thing in kept[:1] for each in kept)
 
 
+ALIKE = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]], dtype=np.float32)
+
+
 def test_a_near_copy_gives_way_to_something_else() -> None:
-    vectors = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
-    assert maximal_marginal_relevance([1.0, 0.9, 0.6], vectors, limit=2, trade_off=0.7) == [0, 2]
+    assert maximal_marginal_relevance([1.0, 0.9, 0.6], ALIKE, limit=2, trade_off=0.7) == [0, 2]
 
 
 def test_relevance_alone_decides_when_the_trade_off_says_so() -> None:
-    vectors = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
-    assert maximal_marginal_relevance([1.0, 0.9, 0.6], vectors, limit=3, trade_off=1) == [0, 1, 2]
+    assert maximal_marginal_relevance([1.0, 0.9, 0.6], ALIKE, limit=3, trade_off=1) == [0, 1, 2]
 
 
 @given(st.lists(st.floats(0, 1), max_size=8), st.integers(0, 10), st.floats(0, 1))
 def test_selection_names_each_candidate_at_most_once(
-    relevance: list[float], limit: int, trade_off: float
+    relevant: list[float], limit: int, trade_off: float
 ) -> None:
-    vectors = np.zeros((len(relevance), 3), dtype=np.float32)
-    chosen = maximal_marginal_relevance(relevance, vectors, limit=limit, trade_off=trade_off)
-    assert len(chosen) == len(set(chosen)) == min(limit, len(relevance))
+    alike = np.zeros((len(relevant), len(relevant)), dtype=np.float32)
+    chosen = maximal_marginal_relevance(relevant, alike, limit=limit, trade_off=trade_off)
+    assert len(chosen) == len(set(chosen)) == min(limit, len(relevant))
+
+
+def test_relevance_spans_from_the_best_to_the_last() -> None:
+    assert relevance([0.9, 0.8, 0.5]) == pytest.approx([1.0, 0.75, 0.0])
+    assert relevance([0.5, 0.5]) == [1.0, 1.0]
+    assert relevance([]) == []

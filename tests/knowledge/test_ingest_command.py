@@ -2,9 +2,13 @@
 
 from io import StringIO
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from django.core.management import CommandError, call_command
+
+from knowledge.management import watching
+from knowledge.models import Ingest
 
 pytestmark = pytest.mark.django_db
 
@@ -49,3 +53,62 @@ def test_run_in_which_nothing_was_readable_fails_after_saying_why(tmp_path: Path
     (tmp_path / "empty.md").touch()
     with pytest.raises(CommandError, match="Nothing could be ingested"):
         run(tmp_path / "empty.md")
+
+
+def job_id() -> str:
+    return str(Ingest.objects.latest("created").pk)
+
+
+def test_job_left_to_a_worker_is_queued_and_its_state_is_shown(island: Path) -> None:
+    said = run(island, "--background")
+    assert f"Queued as {job_id()}" in said
+    assert Ingest.objects.get().status == "queued"
+    assert "0/4" in run("--status")
+    said = run("--status", job_id()[:8])
+    assert "0 of 4" in said
+    assert "seconds left │ unknown" in said
+
+
+def test_same_command_goes_on_with_the_job_that_was_left(island: Path) -> None:
+    run(island, "--background")
+    assert "new │ 4 │" in run(island)
+    assert Ingest.objects.get().status == "done"
+
+
+def test_job_is_cancelled_and_tried_again_by_its_id(island: Path) -> None:
+    run(island, "--background")
+    assert "Cancelled" in run("--cancel", job_id())
+    with pytest.raises(CommandError, match="has ended already"):
+        run("--cancel", job_id())
+    assert "new │ 4 │" in run("--retry", job_id())
+    with pytest.raises(CommandError, match="Nothing of this job failed"):
+        run("--retry", job_id())
+
+
+def test_interrupted_command_says_how_to_go_on(
+    island: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(watching.Bar, "show", interrupt)
+        with pytest.raises(CommandError, match="the same command goes on from here") as caught:
+            run(island)
+    assert caught.value.returncode == 130
+    assert Ingest.objects.get().status == "cancelled"
+    assert "new │ 4 │" in run(island)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "Nothing to ingest was named"),
+        (["--status", "no-such-id"], "There is no job 'no-such-id'"),
+        (["ftp://example.com"], "no such file or folder"),
+        (["https://user:secret@example.com"], "user name or password"),
+    ],
+)
+def test_words_that_name_nothing_are_refused(words: list[str], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        run(*words)

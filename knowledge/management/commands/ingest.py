@@ -1,38 +1,35 @@
-"""Ingest: brings a collection to what files and folders say."""
+"""Ingest: brings a collection to what files, folders and web pages say."""
 
+import uuid
 from argparse import ArgumentParser
-from collections import defaultdict
-from collections.abc import Sequence
-from pathlib import Path
 from typing import IO, Any, cast
 
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
 
+from knowledge import ingestion
+from knowledge.bell import ring
 from knowledge.errors import KnowledgeError
-from knowledge.ingestion import Findings, Problem, Report, find, ingest
+from knowledge.ingestion.planning import divided
+from knowledge.ingestion.report import report
+from knowledge.management.printing import overview, remarks, standing, summary
+from knowledge.management.watching import watched
+from knowledge.models import Ingest
 
 DEFAULT_COLLECTION = "documents"
-# Names shown per reason; the rest is counted.
-NAMES_SHOWN = 5
 
 
 class Command(BaseCommand):
-    """`manage.py ingest PATH…`."""
+    """`manage.py ingest PATH_OR_URL…`."""
 
-    help = "Take files and folders into a collection. What did not change is left alone."
+    help = (
+        "Take files, folders, zips, web pages and sitemaps into a collection. What did not change "
+        "is left alone. Killed, it is gone on with by a worker or by the same command."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
-        parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+        parser.add_argument("paths", nargs="*", metavar="PATH_OR_URL")
         parser.add_argument(
             "--collection",
             default=DEFAULT_COLLECTION,
@@ -47,84 +44,104 @@ class Command(BaseCommand):
         parser.add_argument(
             "--force", action="store_true", help="take unchanged documents in anew, too"
         )
+        parser.add_argument(
+            "--background", action="store_true", help="leave the work to the ingest worker"
+        )
+        jobs = parser.add_mutually_exclusive_group()
+        jobs.add_argument(
+            "--status", nargs="?", const="", metavar="ID", help="show the latest jobs, or one"
+        )
+        jobs.add_argument("--cancel", metavar="ID", help="stop a job; what was stored stays")
+        jobs.add_argument("--retry", metavar="ID", help="do again what failed or was not reached")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Ingest with a progress bar, then print what became of every file."""
+        """Do what is asked, with a progress bar where that takes time."""
         # Django's wrapper ends every write with a line break, in the midst of a progress bar too.
         out = cast("IO[str]", self.stdout._out)
         console = Console(file=out, no_color=options["no_color"])
         try:
-            findings = find(options["paths"])
-            report = ingest_watched(findings, console, options)
+            if options["status"] is not None:
+                show(console, options["status"])
+            elif options["cancel"]:
+                stop(console, options["cancel"])
+            else:
+                self.work(console, again(options["retry"]) or planned(options), options)
         except KnowledgeError as error:
             raise CommandError(str(error)) from error
+
+    def work(self, console: Console, job: Ingest, options: dict[str, Any]) -> None:
+        """Do the job, or leave it to a worker; say what became of every file."""
+        if options["background"]:
+            ring(job)
+            said = f"Queued as {job.pk}. How far it is: ingest --status {job.pk}"
+            console.print(said, soft_wrap=True)
+            return
+        try:
+            watched(job, console)
         except KeyboardInterrupt as error:
             raise CommandError(
-                "Interrupted. What was stored stays; the same command goes on from here.",
+                "Stopped. What was stored stays; the same command goes on from here, and so does "
+                f"ingest --retry {job.pk}",
                 returncode=130,
             ) from error
-        console.print(summary(report), *remarks(report), sep="\n")
-        if not report.is_useful:
-            raise CommandError("Nothing could be ingested.")
+        job.refresh_from_db()
+        made = report(job)
+        console.print(summary(made))
+        console.print(*remarks(made), sep="\n", soft_wrap=True)
+        if job.status == Ingest.Status.CANCELLED:
+            raise CommandError(f"It was cancelled. To go on: ingest --retry {job.pk}")
+        if job.status == Ingest.Status.FAILED:
+            raise CommandError(f"Nothing could be ingested. {job.error}")
 
 
-def ingest_watched(findings: Findings, console: Console, options: dict[str, Any]) -> Report:
-    """Ingest the files under a progress bar."""
-    columns = (
-        TextColumn("{task.percentage:>3.0f} %"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", markup=False),
+def planned(options: dict[str, Any]) -> Ingest:
+    """Return the job of what was named. Raises what `plan` raises."""
+    paths, urls = divided(options["paths"])
+    return ingestion.plan(
+        options["collection"],
+        paths=paths,
+        urls=urls,
+        force=options["force"],
+        keep_missing=options["keep_missing"],
     )
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=len(findings.files), rate="")
-
-        def watch(finished: int, origin: str) -> None:
-            # Files are finished in bursts; only the average since the start says how it goes.
-            speed = finished / (progress.tasks[task].elapsed or 1)
-            progress.update(
-                task, completed=finished, description=origin, rate=f"{speed:.1f} files/s"
-            )
-
-        return ingest(
-            findings,
-            collection=options["collection"],
-            keep_missing=options["keep_missing"],
-            force=options["force"],
-            watch=watch,
-        )
 
 
-def summary(report: Report) -> Table:
-    """Return what became of the files as a table."""
-    table = Table(title=f"Collection {report.collection}", title_justify="left")
-    table.add_column("Documents")
-    table.add_column("", justify="right")
-    for name in ("new", "changed", "unchanged", "removed", "skipped"):
-        table.add_row(name, str(len(getattr(report, name))))
-    table.add_section()
-    table.add_row("chunks written", str(report.chunks))
-    table.add_row("seconds", f"{report.seconds:.1f}")
-    return table
+def again(name: str | None) -> Ingest | None:
+    """Return the job to be tried again, queued; None when none is named. Raises JobError."""
+    if not name:
+        return None
+    job = job_named(name)
+    if not ingestion.retry(job.pk):
+        raise CommandError("Nothing of this job failed, or its uploads are gone.")
+    return job
 
 
-def remarks(report: Report) -> list[str]:
-    """Return a line per reason for which files were skipped, doubted or passed over."""
-    lines = [f"Skipped, {line}" for line in by_reason(report.skipped)]
-    lines += [f"Warning, {line}" for line in by_reason(report.warnings)]
-    ignored = [f"{count} {reason}" for reason, count in sorted(report.ignored.items())]
-    return lines + ([f"Passed over: {', '.join(ignored)}"] if ignored else [])
+def stop(console: Console, name: str) -> None:
+    """Cancel a job."""
+    if not ingestion.cancel(job_named(name).pk):
+        raise CommandError("This job has ended already.")
+    console.print(f"Cancelled. To go on with it: ingest --retry {name}", soft_wrap=True)
 
 
-def by_reason(problems: Sequence[Problem]) -> list[str]:
-    """Return "reason: file, file and 3 more" for each reason."""
-    sources: dict[str, list[str]] = defaultdict(list)
-    for problem in problems:
-        sources[problem.reason].append(problem.source)
-    return [
-        f"{reason}: {', '.join(names[:NAMES_SHOWN])}"
-        + (f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else "")
-        for reason, names in sources.items()
-    ]
+def show(console: Console, name: str) -> None:
+    """Print how one job stands, or the latest ones."""
+    if name:
+        job = job_named(name)
+        console.print(standing(job))
+        console.print(*remarks(report(job)), sep="\n")
+    else:
+        console.print(overview(Ingest.objects.select_related("collection")[:20]))
+
+
+def job_named(name: str) -> Ingest:
+    """Return the job whose id is, or begins with, `name`."""
+    found = Ingest.objects.filter(pk__in=ids_like(name)).select_related("collection").first()
+    if found is None:
+        raise CommandError(f"There is no job {name!r}. `ingest --status` lists the latest.")
+    return found
+
+
+def ids_like(name: str) -> list[uuid.UUID]:
+    """Return the ids of the jobs that begin with `name`, one at most."""
+    ids = [pk for pk in Ingest.objects.values_list("pk", flat=True) if str(pk).startswith(name)]
+    return ids if len(ids) == 1 else []

@@ -1,0 +1,86 @@
+"""Encoding: vectors for the chunks of a job, kept as they are made."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from django.db import connection, transaction
+from pgvector import HalfVector
+
+from knowledge.embedding import Vectors, models
+from knowledge.ingestion.drafts import digest
+from knowledge.ingestion.holding import Hold
+from knowledge.models import Encoded
+from knowledge.names import LOCAL_DIMENSIONS
+
+# About two seconds' work: enough to sort by length, little to lose when the process is killed.
+CHUNKS_AT_ONCE = 64
+
+
+class Encoder:
+    """Encodes with the model of the job's collection."""
+
+    def __init__(self, hold: Hold, tell: Callable[[], None]) -> None:
+        self.hold, self.tell = hold, tell
+        self.model = models.named(hold.job.collection.embedding_model)
+        self.window = self.model.window
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit vector per text, as exact as they are stored.
+
+        Where there are more texts than are encoded at once, the vectors are kept with the job
+        until its documents are stored, so that at most one batch is ever encoded twice. Raises
+        EmbeddingUnavailable, Lost and Cancelled.
+        """
+        if not texts:
+            return empty(LOCAL_DIMENSIONS)
+        if len(texts) <= CHUNKS_AT_ONCE:
+            return self.encoded(texts)
+        return np.stack([*self.long(texts)])
+
+    def encoded(self, texts: Sequence[str]) -> Vectors:
+        """Ask the model; nobody waits for a database connection of ours meanwhile."""
+        if not connection.in_atomic_block:
+            connection.close()
+        return rounded(self.model.encode(texts))
+
+    def long(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """Encode batch by batch, with what an earlier attempt has left."""
+        digests = [digest(text.encode()) for text in texts]
+        kept = self.hold.job.encoded.filter(sha1__in=digests).values_list("sha1", "embedding")
+        vectors = {sha1: np.array(vector, dtype=np.float32) for sha1, vector in kept}
+        missing = {
+            sha1: text for sha1, text in zip(digests, texts, strict=True) if sha1 not in vectors
+        }
+        for begin in range(0, len(missing), CHUNKS_AT_ONCE):
+            batch = dict([*missing.items()][begin : begin + CHUNKS_AT_ONCE])
+            made = dict(zip(batch, self.encoded([*batch.values()]), strict=True))
+            self.keep(made)
+            vectors |= made
+            self.tell()
+        return [vectors[sha1] for sha1 in digests]
+
+    def keep(self, vectors: dict[str, np.ndarray]) -> None:
+        """Store vectors with the job."""
+        with transaction.atomic():
+            self.hold.progress()
+            Encoded.objects.bulk_create(
+                [
+                    Encoded(ingest=self.hold.job, sha1=sha1, embedding=HalfVector(vector))
+                    for sha1, vector in vectors.items()
+                ],
+                ignore_conflicts=True,
+            )
+
+    def forget(self) -> None:
+        """Let go of what was kept, as the documents are stored."""
+        self.hold.job.encoded.all().delete()
+
+
+def rounded(vectors: Vectors) -> Vectors:
+    """Return the vectors as they come back from the database, which keeps half precision."""
+    return vectors.astype(np.float16).astype(np.float32)
+
+
+def empty(dimensions: int) -> Vectors:
+    """Return no vectors."""
+    return np.empty((0, dimensions), dtype=np.float32)

@@ -1,0 +1,193 @@
+"""Holding: the right to work on a job, which one worker at a time has.
+
+A job may be asked for any number of times. Whoever claims it holds a token, and only the holder
+of the current one can write what came of it, so every item takes effect once.
+"""
+
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from time import monotonic
+
+from django.db import Error, InterfaceError, OperationalError, connection, transaction
+from django.db.models import F, QuerySet
+from django.utils.timezone import now
+
+from knowledge import liveness
+from knowledge.errors import KnowledgeError
+from knowledge.ingestion.jobs import JobError, Status, end, release_dead, waiting
+from knowledge.models import Ingest, Item
+
+LEASE = timedelta(seconds=30)
+RENEW_SECONDS = 10.0
+BEAT_SECONDS = 1.0
+ATTEMPTS = 3  # without any progress between them
+
+
+class Lost(JobError):
+    """Another worker has taken the job over."""
+
+
+class Cancelled(JobError):
+    """Somebody asked for the job to be stopped."""
+
+
+@dataclass
+class Hold:
+    """The right to work on a job, until somebody else has a later token."""
+
+    job: Ingest
+    token: uuid.UUID
+    current: str = ""
+    item: Item | None = None  # the one at hand
+    is_cautious: bool = False  # items one by one: earlier attempts made no progress
+    beaten: float = field(default_factory=monotonic)
+
+    @property
+    def mine(self) -> QuerySet[Ingest]:
+        """The job, as long as the token is the current one."""
+        return Ingest.objects.filter(pk=self.job.pk, token=self.token)
+
+    def beat(self, current: str) -> None:
+        """Say what is at hand, about once a second. Raises Lost and Cancelled."""
+        self.current = current
+        if monotonic() - self.beaten < BEAT_SECONDS:
+            return
+        self.beaten = monotonic()
+        self.fence()
+        if Ingest.objects.filter(pk=self.job.pk, cancelling=True).exists():
+            raise Cancelled
+
+    def fence(self, **values: object) -> None:
+        """Renew the lease; inside a transaction, keep the job from others until it ends.
+
+        Raises Lost, on which what the transaction wrote is undone.
+        """
+        values |= {"lease_until": now() + LEASE, "current": self.current[:1000], "updated": now()}
+        if not self.mine.update(**values):
+            raise Lost
+
+    def progress(self) -> None:
+        """Fence, and note that an item got done: its worker may die again without blame."""
+        self.fence(attempts=1)
+        self.job.attempts = 1
+
+
+@contextmanager
+def held(ingest_id: uuid.UUID | str) -> Iterator[Hold | None]:
+    """Hold the job for the block; None when there is nothing to do with it.
+
+    However the block ends, the job is left in a state that says so and can be gone on with.
+    Being called off or overtaken ends the block quietly.
+    """
+    hold = claim(ingest_id)
+    if hold is None:
+        yield None
+        return
+    try:
+        with renewed(hold):
+            yield hold
+    except Lost:
+        return
+    except Cancelled:
+        end(hold.mine, Status.CANCELLED)
+    except BaseException as error:
+        leave(hold, error)
+        raise
+
+
+def leave(hold: Hold, error: BaseException) -> None:
+    """Let go of the job as the error calls for."""
+    may_go_on = hold.job.attempts < ATTEMPTS
+    match error:
+        case KeyboardInterrupt():
+            end(hold.mine, Status.CANCELLED, error="Interrupted.")
+        case SystemExit():
+            end(hold.mine, Status.QUEUED)
+        case KnowledgeError():
+            end(hold.mine, Status.QUEUED if may_go_on else Status.FAILED, error=str(error))
+        case OperationalError() | InterfaceError():
+            pass  # PostgreSQL is away, so nothing can be said: the lease runs out by itself.
+        case _:
+            blame(hold, error)
+
+
+def blame(hold: Hold, error: BaseException) -> None:
+    """Set the item aside over which the worker failed, so that the rest can go on.
+
+    When it was at several, the next attempt takes them one by one.
+    """
+    sentence = f"Docent failed over it: {type(error).__name__}: {error}"[:1000]
+    with transaction.atomic():
+        if hold.item is not None:
+            Item.objects.filter(pk=hold.item.pk, status=Item.Status.WAITING).update(
+                status=Item.Status.SKIPPED, reason=sentence.replace("\0", ""), updated=now()
+            )
+        may_go_on = hold.item is not None or hold.job.attempts < ATTEMPTS
+        status = Status.QUEUED if may_go_on else Status.FAILED
+        end(hold.mine, status, error=sentence.replace("\0", ""))
+
+
+def claim(ingest_id: uuid.UUID | str) -> Hold | None:
+    """Take the job if it is free; None when it is not, or has ended, or is gone."""
+    release_dead()
+    token = uuid.uuid4()
+    taken = waiting().filter(pk=ingest_id).order_by()
+    if not taken.update(
+        status=Status.RUNNING,
+        attempts=F("attempts") + 1,
+        token=token,
+        worker=liveness.myself(),
+        lease_until=now() + LEASE,
+        error="",
+        updated=now(),
+    ):
+        return None
+    job = Ingest.objects.select_related("collection").get(pk=ingest_id)
+    if job.started is None:
+        job.started = now()
+        Ingest.objects.filter(pk=job.pk).update(started=job.started)
+    hold = Hold(job, token, is_cautious=job.attempts > 1)
+    return hold if job.attempts <= ATTEMPTS or set_aside(hold) else None
+
+
+def set_aside(hold: Hold) -> bool:
+    """Skip the item over which one worker after the other died; end the job when there is none."""
+    reason = f"{ATTEMPTS} workers died over it"
+    fatal = hold.job.items.filter(status=Item.Status.WAITING).order_by("number").first()
+    if fatal is None:
+        end(hold.mine, Status.FAILED, error=f"Given up: {reason}.")
+        return False
+    with transaction.atomic():
+        hold.progress()
+        Item.objects.filter(pk=fatal.pk).update(
+            status=Item.Status.SKIPPED, reason=reason, updated=now()
+        )
+    return True
+
+
+@contextmanager
+def renewed(hold: Hold) -> Iterator[None]:
+    """Renew the lease from a thread while the block runs, however long one call takes."""
+    stop = threading.Event()
+
+    def renew() -> None:
+        while not stop.wait(RENEW_SECONDS):
+            try:
+                hold.mine.update(lease_until=now() + LEASE)
+            except Error:
+                # PostgreSQL is away: the next round may still be in time, else the lease lapses.
+                continue
+            finally:
+                connection.close()
+
+    thread = threading.Thread(target=renew, name="ingest lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()

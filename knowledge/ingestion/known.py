@@ -1,0 +1,108 @@
+"""Known: what a collection holds already, so that the same bytes are stored once."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from knowledge.ingestion.drafts import Sheet
+from knowledge.ingestion.files import is_zip
+from knowledge.models import Copy, Document, Ingest, Item
+
+TAKEN = (Item.Status.NEW, Item.Status.CHANGED, Item.Status.UNCHANGED)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A document as far as it matters to the next one."""
+
+    source: str
+    origin: str
+    sha1: str
+
+
+@dataclass
+class Known:
+    """The documents of a collection by source and by digest, kept current through a job."""
+
+    job: Ingest
+    listed: set[str] = field(default_factory=set)  # origins of the job's items
+    taken: set[str] = field(default_factory=set)  # of those whose pages were looked at
+    dropped: set[str] = field(default_factory=set)  # sources that their files hold no more
+    unread: list[str] = field(default_factory=list)  # folders and archives nobody could list
+    by_source: dict[str, Held] = field(default_factory=dict)
+    by_sha1: dict[str, Held] = field(default_factory=dict)
+    by_origin: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # sources
+    copies: dict[str, tuple[str, str]] = field(default_factory=dict)  # origin → source, sha1
+    # (origin, digest of its bytes) of files that need not be parsed.
+    settled: set[tuple[str, str]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.list_items()
+        collection = self.job.collection
+        documents = Document.objects.filter(collection=collection).order_by("created")
+        for row in documents.values_list("source", "origin", "sha1"):
+            self.add(Held(*row))
+        copies = Copy.objects.filter(collection=collection)
+        for source, origin, sha1 in copies.values_list("source", "origin", "sha1"):
+            twin = self.by_sha1.get(sha1)
+            if twin is not None and not self.is_gone(twin.origin):
+                self.copies[origin] = (source, sha1)
+                self.settled.add((origin, sha1))
+        if self.job.options.get("force"):
+            self.settled.clear()
+
+    def list_items(self) -> None:
+        """Take the origins of the job's items anew, as listing an archive adds some."""
+        states = dict(self.job.items.values_list("origin", "status"))
+        self.listed = set(states)
+        problems = self.job.options.get("unread", [])
+        self.unread = [problem["source"] for problem in problems]
+        self.unread += [
+            origin
+            for origin, status in states.items()
+            if is_zip(origin) and status != Item.Status.LISTED
+        ]
+        self.taken |= {origin for origin, status in states.items() if status in TAKEN}
+
+    def add(self, held: Held) -> None:
+        """Note what is stored, or about to be."""
+        self.forget(held.source)
+        self.by_source[held.source] = held
+        self.by_sha1.setdefault(held.sha1, held)
+        self.by_origin[held.origin].add(held.source)
+        self.settled.add((held.origin, held.sha1))
+
+    def forget(self, source: str) -> None:
+        """Note that a source is no longer what it was."""
+        held = self.by_source.pop(source, None)
+        if held is None:
+            return
+        self.by_origin[held.origin].discard(source)
+        self.settled.discard((held.origin, held.sha1))
+        if self.by_sha1.get(held.sha1) == held:
+            del self.by_sha1[held.sha1]
+
+    def twin(self, sheet: Sheet) -> Held | None:
+        """Return the document under another source that was made of the same bytes."""
+        held = self.by_sha1.get(sheet.sha1)
+        return held if held is not None and held.source != sheet.source else None
+
+    def has_rival(self, sheet: Sheet) -> bool:
+        """Tell whether an earlier file of this job holds a document of the same source."""
+        held = self.by_source.get(sheet.source)
+        if held is None or held.origin == sheet.origin or held.source in self.dropped:
+            return False
+        return held.origin in self.taken
+
+    def is_gone(self, origin: str) -> bool:
+        """Tell whether a document's file is gone from a folder that this job lists."""
+        options = self.job.options
+        if options.get("keep_missing") or origin in self.listed:
+            return False
+        if any(is_in(origin, folder) for folder in self.unread):
+            return False
+        return any(is_in(origin, folder) for folder in options.get("folders", []))
+
+
+def is_in(origin: str, folder: str) -> bool:
+    """Tell whether it is that file or lies in that folder."""
+    return origin == folder or origin.startswith(f"{folder}/")

@@ -1,0 +1,43 @@
+"""Models of the knowledge app: what was taken in, how it is found, and how it came and went."""
+
+from knowledge.models.collections import (
+    COLLECTION_NAME,
+    Calibration,
+    Collection,
+    GoldenQuestion,
+)
+from knowledge.models.documents import Chunk, Copy, Document, Section, Version, document_id
+from knowledge.models.ingests import Encoded, Ingest, Item
+from knowledge.models.postings import Census, CommonTerm, Posting
+from knowledge.models.traces import Receipt, Reliance
+from knowledge.models.vectors import (
+    ChunkVector,
+    DocumentVector,
+    SectionVector,
+    Vector,
+)
+
+__all__ = [
+    "COLLECTION_NAME",
+    "Calibration",
+    "Census",
+    "Chunk",
+    "ChunkVector",
+    "Collection",
+    "CommonTerm",
+    "Copy",
+    "Document",
+    "DocumentVector",
+    "Encoded",
+    "GoldenQuestion",
+    "Ingest",
+    "Item",
+    "Posting",
+    "Receipt",
+    "Reliance",
+    "Section",
+    "SectionVector",
+    "Vector",
+    "Version",
+    "document_id",
+]

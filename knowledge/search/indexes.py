@@ -1,0 +1,77 @@
+"""Indexes: of the vectors of each embedding model, made and dropped while searches go on."""
+
+from hashlib import blake2b
+from typing import Literal
+
+from django.db import connection
+
+from knowledge.names import LOCAL_MODEL
+
+Kind = Literal["chunk", "section", "document"]
+KINDS: tuple[Kind, ...] = ("chunk", "section", "document")
+
+# What pgvector's HNSW takes of half-precision floats; longer vectors are indexed by their signs.
+LONGEST = 4000
+
+
+def name(kind: Kind, model: str) -> str:
+    """Return the name of the index."""
+    # The local model's come with the tables.
+    digest = blake2b(model.encode(), digest_size=8).hexdigest()
+    return f"{kind}_by_cosine_{'minilm' if model == LOCAL_MODEL else digest}"
+
+
+def ensure(model: str, dimensions: int) -> None:
+    """Create the three indexes of the model unless they are there; takes minutes when large.
+
+    Outside a transaction. Nobody who reads or writes waits for it.
+    """
+    for kind in KINDS:
+        index = name(kind, model)
+        if is_valid(index):
+            continue
+        # One that was interrupted is there but of no use.
+        execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index}")
+        execute(
+            f"CREATE INDEX CONCURRENTLY {index} ON knowledge_{kind}vector USING hnsw "
+            f"({expression(dimensions)}) WHERE model = {literal(model)}"
+        )
+
+
+def drop(model: str) -> None:
+    """Drop the three indexes of the model, if they are there. Outside a transaction."""
+    for kind in KINDS:
+        execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name(kind, model)}")
+
+
+def expression(dimensions: int) -> str:
+    """Return what is indexed and how; queries must order by the same expression."""
+    if dimensions <= LONGEST:
+        return f"(embedding::halfvec({dimensions})) halfvec_cosine_ops"
+    return f"{signs(dimensions)} bit_hamming_ops"
+
+
+def signs(dimensions: int, vector: str = "embedding") -> str:
+    """Return the expression for the signs of a long vector."""
+    return f"(binary_quantize({vector}::halfvec({dimensions}))::bit({dimensions}))"
+
+
+def is_valid(index: str) -> bool:
+    """Whether there is such an index, complete."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [index]
+        )
+        row = cursor.fetchone()
+    return bool(row and row[0])
+
+
+def literal(text: str) -> str:
+    """Return the text as SQL: statements that define something take no parameters."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def execute(statement: str) -> None:
+    """Run one statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)

@@ -1,0 +1,136 @@
+"""Levels: what each of the four says of every chunk that one of them names.
+
+Keyword: the words of the chunk and of what stands above it. Semantic: its vector. Hierarchical: the
+vector of its section. Summary: that of its document.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+
+import numpy as np
+
+from knowledge.search import keyword, near, spaces
+from knowledge.search.encoding import Encoded
+from knowledge.search.explanation import Wording
+from knowledge.search.fusion import Scores, fused, interleaved, known, of_best
+from knowledge.search.near import Vectors
+from knowledge.search.scope import Scope
+from knowledge.search.spaces import Part, Space, likeness
+from knowledge.search.timing import Milliseconds, timed
+
+# Of words, as part of the best chunk's, and of cosines. One set for all collections: on five judged
+# ones of different kinds the fusion beats words alone, vectors alone and reciprocal rank fusion of
+# both. 0.2 to 0.4 of words do about the same, and no weight makes up for the gaps that ranks hide.
+WEIGHTS = {"keyword": 0.3, "semantic": 1.0, "hierarchical": 0.15, "summary": 0.15}
+# Chunks that are named for their words. From 40 on the fusion finds the same, but what the first
+# phase of the keyword level names is not quite the best.
+LIMIT = 80
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """The chunks that some level named, and what every level says of them."""
+
+    parts: list[Part]
+    wordings: Sequence[Wording]
+    # Level → scores, (wordings, chunks): shares or cosines, NaN where the level knows none.
+    levels: dict[str, Scores]
+    scores: Scores  # fused, of each chunk
+    spaces: list[Space]
+
+    def best(self) -> list[int]:
+        """Return the places of the chunks, best first."""
+        return [int(place) for place in np.argsort(-self.scores, kind="stable")]
+
+    def likeness(self, places: Sequence[int]) -> Vectors:
+        """Return the cosine of each pair of those chunks."""
+        return likeness(self.spaces, places)
+
+    def hits(self) -> dict[str, list[int]]:
+        """Return per level and wording how many chunks it says anything of."""
+        return {
+            level: np.count_nonzero(np.nan_to_num(rows), axis=1).tolist()
+            for level, rows in self.levels.items()
+        }
+
+    def cosines(self) -> list[float | None]:
+        """Return the similarity of each chunk to the nearest wording; None without a vector.
+
+        A passage made up to answer the question is no wording: it is near to every passage.
+        """
+        if not self.spaces:
+            return [None] * len(self.parts)
+        asked = [each.kind != "hyde" for each in self.wordings]
+        # Each model's own: what a cosine is worth depends on the model.
+        rows = [each.spread(each.semantic(), len(self.parts))[asked] for each in self.spaces]
+        nearest = np.fmax.reduce(np.concatenate(rows), axis=0)
+        return [None if isnan(cosine) else cosine for cosine in nearest.tolist()]
+
+    def shares(self) -> list[float]:
+        """Return how much of a wording's words each chunk holds, of the wording it has most of."""
+        return [float(share) for share in np.max(self.levels["keyword"], axis=0, initial=0.0)]
+
+
+def weigh(
+    wordings: Sequence[Wording], vectors: Encoded, scope: Scope, milliseconds: Milliseconds
+) -> Weighed:
+    """Ask the levels; those that compare vectors only where there are any.
+
+    Must run inside a transaction. Adds to `milliseconds` what each step took.
+    """
+    with timed(milliseconds, "vectors"):
+        found = {
+            chunk for model, rows in vectors.items() for chunk in near.find(rows, model, scope)
+        }
+    with timed(milliseconds, "keyword"):
+        # The words of what no user said are a guess too many.
+        said = [each.text if each.kind != "hyde" else "" for each in wordings]
+        words = keyword.find(said, scope, limit=LIMIT, others=sorted(found))
+    with timed(milliseconds, "fusion"):
+        parts = spaces.parts(list(found.union(*words)))
+        seen = [
+            there
+            for model, rows in vectors.items()
+            if (there := spaces.space(parts, model, rows, scope.models[model]))
+        ]
+        levels = {"keyword": table(words, parts)} | compared(seen, len(parts))
+        scores = combined(levels, wordings)
+        if seen:
+            moved = [each.spread(each.scale * each.moved(scores), len(parts)) for each in seen]
+            scores = combined(levels | {"semantic": interleaved(moved)}, wordings)
+    return Weighed(parts, wordings, levels, scores, seen)
+
+
+def compared(seen: Sequence[Space], candidates: int) -> dict[str, Scores]:
+    """Return the scores of the levels that compare vectors; nothing without vectors."""
+    if not seen:
+        return {}
+    found = {
+        "semantic": [each.spread(each.scale * each.semantic(), candidates) for each in seen],
+        "hierarchical": [each.spread(each.scale * each.sections, candidates) for each in seen],
+        "summary": [each.spread(each.scale * each.documents, candidates) for each in seen],
+    }
+    return {level: interleaved(of_models) for level, of_models in found.items()}
+
+
+def combined(levels: Mapping[str, Scores], wordings: Sequence[Wording]) -> Scores:
+    """Return a score per chunk, of all levels and wordings, each by its weight."""
+    weights = [each.weight for each in wordings]
+    return fused({level: over(rows, weights, level) for level, rows in levels.items()}, WEIGHTS)
+
+
+def over(rows: Scores, weights: Sequence[float], level: str) -> Scores:
+    """Return the level's scores over all wordings, those it knows nothing about left out."""
+    heard = ~np.isnan(rows).all(axis=1) if level != "keyword" else rows.any(axis=1)
+    if not heard.any():
+        return np.zeros(rows.shape[1])
+    each = of_best(rows[heard]) if level == "keyword" else known(rows[heard])
+    share = np.array(weights)[heard]
+    return np.asarray(share / share.sum() @ each, dtype=np.float64)
+
+
+def table(scores: Sequence[Mapping[int, float]], parts: Sequence[Part]) -> Scores:
+    """Return the scores by wording and chunk, 0 for a chunk without any of the words."""
+    rows = [[row.get(each.chunk, 0.0) for each in parts] for row in scores]
+    return np.array(rows, dtype=np.float64).reshape(len(scores), len(parts))

@@ -1,0 +1,158 @@
+"""Islands: a small collection with everything in it that an archive holds."""
+
+import hashlib
+from datetime import UTC, date, datetime
+
+import numpy as np
+from django.db.models import Model
+
+from knowledge import postings
+from knowledge.archive.contents import Entry
+from knowledge.archive.records import (
+    LEVELS,
+    ChunkRecord,
+    CopyRecord,
+    DocumentRecord,
+    SectionRecord,
+    VersionRecord,
+)
+from knowledge.archive.rows import embedded, put
+from knowledge.embedding.local import LOCAL
+from knowledge.models import (
+    Calibration,
+    Chunk,
+    ChunkVector,
+    Collection,
+    Copy,
+    Document,
+    DocumentVector,
+    GoldenQuestion,
+    Posting,
+    Section,
+    SectionVector,
+    Version,
+)
+
+THEN = datetime(2026, 3, 4, 12, tzinfo=UTC)
+PAGES = {
+    "ferry.md": ["Places on the night ferry are booked at the harbour.", "A tandem costs 12 €."],
+    "fog.md": ["The foghorn sounds every thirty seconds in fog.", "Sailors report a broken one."],
+    "quiet.md": ["Between ten and six nobody may play the foghorn.", "The keeper listens."],
+    "rooms.md": ["The lighthouse has four rooms for guests.", "The keeper hands out the keys."],
+}
+OTHER = "wide@acme"
+
+
+def digest(text: str) -> str:
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def entry(source: str, texts: list[str], *, version: int = 2) -> Entry:
+    """A document of one section to a text, with a copy and a former version."""
+    record = DocumentRecord(
+        source=source,
+        origin=f"island/{source}",
+        title=source.removesuffix(".md").title(),
+        crumbs=["Island"],
+        description="",
+        content="\n\n".join(texts),
+        summary=texts[0],
+        keypoints=[],
+        keywords=["island"],
+        version=version,
+        last_updated=date(2026, 3, 4),
+        audience="guests",
+        language="en",
+        config="english",
+        sha1=digest("".join(texts)),
+        created=THEN,
+        updated=THEN,
+        sections=[
+            SectionRecord(number=number, path=[f"Part {number}"])
+            for number in range(1, len(texts) + 1)
+        ],
+        chunks=[
+            ChunkRecord(
+                section=number, number=number, text=text, keywords=["island"], page=number,
+                sha1=digest(text), tokens=12,
+            )
+            for number, text in enumerate(texts, start=1)
+        ],
+        copies=[
+            CopyRecord(
+                source=f"copy/{source}", origin=f"copy/{source}", sha1="1" * 40, created=THEN
+            )
+        ],
+        models=[],
+    )  # fmt: skip
+    former = VersionRecord(
+        document=source, number=1, title="Before", content="Before.", sha1="0" * 40,
+        created=THEN, replaced=THEN,
+    )  # fmt: skip
+    return Entry(record, [former], {})
+
+
+def with_vectors(found: Entry) -> Entry:
+    return Entry(found.document, found.versions, {LOCAL.name: embedded(found.document, LOCAL)})
+
+
+def noise(found: Entry, model: str, dimensions: int) -> Entry:
+    """The document with vectors of another model beside those it has."""
+    random = np.random.default_rng(7)
+    vectors = {
+        level: random.normal(size=(found.document.rows(level), dimensions)).astype(np.float16)
+        for level in LEVELS
+    }
+    return Entry(found.document, found.versions, found.vectors | {model: vectors})
+
+
+def island() -> Collection:
+    """A collection of four documents with vectors of two models, and what is known of it."""
+    made = Collection.objects.create(name="island", title="The island", description="Small.")
+    for source, texts in PAGES.items():
+        put(made, noise(with_vectors(entry(source, texts)), OTHER, 1024))
+    Calibration.objects.create(
+        collection=made, model=LOCAL.name, threshold=0.42, report={"scale": 0.1}
+    )
+    GoldenQuestion.objects.create(
+        collection=made, question="Who has the keys?", sources=["rooms.md"]
+    )
+    GoldenQuestion.objects.create(collection=made, question="Is there snow?", sources=[])
+    postings.refresh(made.pk)
+    return made
+
+
+ALIKE = {
+    "document": ["document__source"],
+    "section": ["section__document__source", "section__number"],
+    "chunk": ["chunk__document__source", "chunk__number"],
+}
+KINDS: dict[type[Model], str] = {
+    Document: "collection",
+    Section: "document__collection",
+    Chunk: "document__collection",
+    Version: "document__collection",
+    Copy: "collection",
+    DocumentVector: "collection",
+    SectionVector: "collection",
+    ChunkVector: "collection",
+    Calibration: "collection",
+    GoldenQuestion: "collection",
+    Posting: "chunk__document__collection",
+}
+
+
+def rows(collection: Collection) -> dict[str, list[str]]:
+    """Every field of every row of a collection, but for ids."""
+    found = {}
+    for kind, path in KINDS.items():
+        fields = [field.name for field in kind._meta.concrete_fields]
+        names = [
+            name
+            for field in fields
+            if field not in {"id", "collection"}
+            for name in ALIKE.get(field, [field])
+        ]
+        values = kind._default_manager.filter(**{path: collection}).values_list(*names)
+        found[kind.__name__] = sorted(map(repr, values))
+    return found

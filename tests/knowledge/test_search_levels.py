@@ -1,0 +1,346 @@
+"""Levels of a search: what each finds, what filters leave, and why something is no result."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+from django.db import transaction
+from numpy.typing import NDArray
+from pgvector import HalfVector
+from pytest_django import Settings
+
+from knowledge import postings
+from knowledge.models import (
+    Chunk,
+    ChunkVector,
+    Collection,
+    Document,
+    DocumentVector,
+    Section,
+    SectionVector,
+    document_id,
+)
+from knowledge.names import LOCAL_MODEL
+from knowledge.search import Found, expansion, find, indexes, near, neighbours, scales, search
+from knowledge.search.explanation import Considered, Wording
+from knowledge.search.scope import Scope, scope_of
+
+pytestmark = pytest.mark.django_db
+
+DIMENSIONS = 384
+OTHER = "other@own"
+
+Vectors = NDArray[np.float32]
+
+
+def towards(*parts: float, dimensions: int = DIMENSIONS) -> Vectors:
+    """Return the unit vector with these first coordinates."""
+    vector = np.zeros(dimensions, dtype=np.float32)
+    vector[: len(parts)] = parts
+    return vector / np.linalg.norm(vector)
+
+
+def page(
+    source: str,
+    *chunks: tuple[str, Vectors],
+    collection: str = "sea",
+    model: str = LOCAL_MODEL,
+    sections: Sequence[Sequence[str]] = (),
+    **fields: object,
+) -> Document:
+    """Return a document of chunks, each in a section of its own unless `sections` are shared."""
+    home, _ = Collection.objects.get_or_create(name=collection, defaults={"embedding_model": model})
+    place = {"collection": home, "model": model}
+    values = {"id": document_id(collection, source), "title": "", "source": source, **fields}
+    document = Document.objects.create(collection=home, **values)
+    made: dict[tuple[str, ...], Section] = {}
+    paths = [tuple(path) for path in sections] or [(f"{n}",) for n in range(len(chunks))]
+    for number, ((text, vector), path) in enumerate(zip(chunks, paths, strict=True), start=1):
+        if path not in made:
+            made[path] = Section.objects.create(document=document, number=number, path=list(path))
+            SectionVector.objects.create(section=made[path], embedding=HalfVector(vector), **place)
+        chunk = Chunk.objects.create(
+            document=document, section=made[path], number=number, text=text, tokens=1
+        )
+        ChunkVector.objects.create(chunk=chunk, embedding=HalfVector(vector), **place)
+    mean = np.mean([vector for _, vector in chunks], axis=0)
+    DocumentVector.objects.create(document=document, embedding=HalfVector(mean), **place)
+    postings.write(document)
+    postings.refresh(home.pk)
+    return document
+
+
+def ask(
+    text: str = "",
+    vector: Vectors | None = None,
+    *,
+    where: Scope | None = None,
+    limit: int = 8,
+    explain: bool = False,
+) -> Found:
+    """Return what is found for a text and the local model's vector."""
+    vectors = {} if vector is None else {LOCAL_MODEL: vector[np.newaxis]}
+    return find(
+        [Wording(text, "question", 1.0)],
+        vectors,
+        where or scope_of([]),
+        limit=limit,
+        explain=explain,
+        milliseconds={},
+    )
+
+
+def texts(found: Found) -> list[str]:
+    return [passage.text for passage in found.passages]
+
+
+def reasons(found: Found) -> dict[str, Considered]:
+    assert found.explain
+    return {each.text: each for each in found.explain.candidates}
+
+
+def test_rare_words_count_more_than_frequent_ones() -> None:
+    page("a", *((f"harbour number {n}", towards(1)) for n in range(9)), ("foghorn", towards(1)))
+    assert texts(ask("foghorn of the harbour"))[0] == "foghorn"
+
+
+def test_words_of_headings_and_crumbs_find_a_chunk_that_does_not_say_them() -> None:
+    page("a", ("Every thirty seconds.", towards(1)), sections=[["Foghorn"]], crumbs=["Signals"])
+    page("b", ("Every two hours.", towards(1)), sections=[["Ferry"]])
+    assert texts(ask("foghorn signals"))[0] == "Every thirty seconds."
+
+
+def test_what_a_list_is_cut_off_at_does_not_change_the_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chunks = [(f"whale {'krill ' * n}{'sea ' * (20 - n)}", towards(1)) for n in range(20)]
+    page("a", *chunks, ("whale song", towards(1)))
+    whole = texts(ask("whale krill song", limit=5))
+    monkeypatch.setattr(postings, "READ", 6)
+    assert texts(ask("whale krill song", limit=5)) == whole
+
+
+def test_a_stop_word_of_one_language_is_none_of_another() -> None:
+    page("en", *((f"Boats sail at {n}", towards(1)) for n in range(9)))
+    page("de", ("the the the", towards(1)), config="german", language="de")
+    assert texts(ask("Where do the boats sail?", limit=1)) != ["the the the"]
+
+
+def test_a_document_in_chinese_is_found_by_part_of_a_sentence() -> None:
+    page("zh", ("请在设置中重置密码。", towards(1)), config="simple", language="zh-cn")
+    page("en", ("Reset it in the settings.", towards(1)))
+    assert texts(ask("如何重置密码？"))[0] == "请在设置中重置密码。"
+
+
+def test_meaning_finds_what_words_miss_and_the_section_and_document_count_too() -> None:
+    page("far", ("far", towards(0.2, 0, 1)))
+    page("near", ("near", towards(1, 0.2)))
+    found = ask("", towards(1), explain=True)
+    assert texts(found) == ["near", "far"]
+    levels = {each.level for each in reasons(found)["near"].standings}
+    assert levels == {"semantic", "hierarchical", "summary"}
+    assert all(each.rank == 1 for each in reasons(found)["near"].standings)
+
+
+def test_of_two_equal_chunks_the_one_of_the_nearer_document_comes_first() -> None:
+    page("off", ("one", towards(1)), ("else", towards(0, 1)))
+    page("on", ("two", towards(1)), ("also", towards(1, 0.3)))
+    assert texts(ask("", towards(1), limit=1)) == ["two"]
+
+
+def test_an_index_finds_what_an_exact_search_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(1)
+    rows = [towards(*random.standard_normal(8)) for _ in range(60)]
+    page("a", *((f"{n}", row) for n, row in enumerate(rows)))
+    where = scope_of([])
+    for kind in indexes.KINDS:
+        right = near.alone(kind, rows[3][np.newaxis], LOCAL_MODEL, where, exact=True)
+        assert near.alone(kind, rows[3][np.newaxis], LOCAL_MODEL, where) == right
+    small = texts(ask("", rows[3]))
+    monkeypatch.setattr(near, "is_small", lambda scope: False)
+    assert texts(ask("", rows[3])) == small
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_filters_leave_only_what_was_asked_for(
+    small: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(near, "is_small", lambda scope: small)
+    page("de", ("whale de", towards(1)), language="de", audience="staff")
+    page("at", ("whale at", towards(1, 0.1)), language="de-at")
+    page("en", ("whale en", towards(1)), language="en", audience="guests")
+    in_german = scope_of([], ["DE"])
+    assert sorted(texts(ask("whale", towards(1), where=in_german))) == ["whale at", "whale de"]
+    for_guests = scope_of([], (), "guests")
+    assert sorted(texts(ask("whale", towards(1), where=for_guests))) == ["whale at", "whale en"]
+    assert in_german.chunks == for_guests.chunks == 2
+
+
+def test_explanation_names_what_the_filters_kept_out() -> None:
+    page("de", ("whale de", towards(1)), language="de")
+    page("en", ("whale en", towards(1)), language="en")
+    entries = reasons(ask("whale", towards(1), where=scope_of([], ["de"]), explain=True))
+    assert (entries["whale de"].place, entries["whale de"].dropped) == (1, None)
+    assert (entries["whale en"].place, entries["whale en"].dropped) == (None, "filter")
+
+
+def test_explanation_says_why_a_candidate_is_no_result(settings: Settings) -> None:
+    settings.SEARCH_FETCH_K, settings.MMR_LAMBDA, settings.MAX_CONTEXT_LENGTH = 3, 0.1, 470
+    chunks = [
+        ("best " + "x" * 460, towards(1, 0.02)),
+        ("same section", towards(1, 0.1)),
+        ("copy", towards(1, 0.03)),
+        ("different", towards(1, 0, 0.9)),
+        ("last", towards(1, 0, 0, 3)),
+    ]
+    paths = [["A"], ["A"], ["B"], ["C"], ["D"]]
+    page("a", *chunks, sections=paths)
+    found = ask("", towards(1), limit=2, explain=True)
+    entries = {text.split()[0]: each for text, each in reasons(found).items()}
+    best, copy = entries["best"], entries["copy"]
+    assert (best.place, best.dropped, best.why) == (1, None, "")
+    assert (entries["same"].dropped, entries["same"].by) == ("section", best.chunk_id)
+    assert (copy.dropped, copy.by) == ("variety", best.chunk_id)
+    assert (entries["different"].place, entries["different"].dropped) == (2, "budget")
+    assert entries["last"].dropped == "fetch"
+    assert found.explain
+    assert [each.score for each in found.explain.candidates] == sorted(
+        (each.score for each in found.explain.candidates), reverse=True
+    )
+    assert json.loads(json.dumps(found.explain.as_json()))["candidates"][0]["why"] == ""
+
+
+def test_results_come_in_the_order_of_their_scores() -> None:
+    page("a", *((f"{n}", towards(1, n / 10, n % 3)) for n in range(12)))
+    scores = [passage.score for passage in ask("", towards(1)).passages]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_neighbours_stand_around_a_chunk_in_its_document() -> None:
+    document = page("a", *((f"{n}", towards(1)) for n in range(1, 6)))
+    page("b", ("other", towards(1)))
+    middle = document.chunks.get(number=3)
+    assert [each.number for each in neighbours(middle.pk)] == [2, 3, 4]
+    assert [each.number for each in neighbours(middle.pk, before=5, after=0)] == [1, 2, 3]
+    assert neighbours(0) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("manual.pdf", "manual.pdf#page=7"),
+        ("https://x.org/a.PDF?v=1", "https://x.org/a.PDF?v=1#page=7"),
+        ("slides.pptx", "slides.pptx"),
+        ("a.pdf#chapter", "a.pdf#chapter"),
+    ],
+)
+def test_source_of_a_pdf_leads_to_the_page(source: str, found: str) -> None:
+    document = page(source, ("whale", towards(1)))
+    document.chunks.update(page=7)
+    (passage,) = ask("whale").passages
+    assert (passage.source, passage.page) == (found, 7)
+
+
+@pytest.fixture
+def written() -> Iterator[list[str]]:
+    """Note for which questions other texts are written."""
+    asked: list[str] = []
+
+    def alternatives(question: str) -> list[tuple[str, str, float]]:
+        asked.append(question)
+        return [("expand", "foghorn", 0.5), ("hyde", "It sounds at night.", 0.5)]
+
+    expansion.register(alternatives)  # type: ignore[arg-type]
+    yield asked
+    expansion._sources.clear()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kinds"),
+    [
+        ("off", ["question"]),
+        ("expand", ["question", "expand"]),
+        ("hyde", ["question", "hyde"]),
+        ("both", ["question", "expand", "hyde"]),
+    ],
+)
+def test_only_wanted_texts_are_searched_for_beside_the_question(
+    wanted: str, kinds: list[str], settings: Settings, written: list[str]
+) -> None:
+    settings.SEARCH_EXPANSION = wanted
+    page("a", ("foghorn", towards(1)))
+    found = search("whale", collections=["sea"], explain=True)
+    assert found.explain
+    assert [each.kind for each in found.explain.wordings] == kinds
+    assert bool(written) == (wanted != "off")
+
+
+def test_statistics_say_that_nobody_writes_other_texts(settings: Settings) -> None:
+    settings.SEARCH_EXPANSION = "both"
+    page("a", ("foghorn", towards(1)))
+    assert search("whale", collections=["sea"]).stats["expansion"] == expansion.NOBODY
+
+
+def both(vector: Vectors, other: Vectors) -> Found:
+    """Ask two models at once."""
+    with transaction.atomic():
+        return find(
+            [Wording("", "question", 1.0)],
+            {LOCAL_MODEL: vector[np.newaxis], OTHER: other[np.newaxis]},
+            scope_of([]),
+            limit=4,
+            milliseconds={},
+        )
+
+
+def test_collections_of_different_models_are_searched_together() -> None:
+    page("a", ("first", towards(1, 0.5)), ("third", towards(1, 2)))
+    page(
+        "b",
+        ("second", towards(1, 0.1, dimensions=512)),
+        ("fourth", towards(1, 0.2, dimensions=512)),
+        collection="wide",
+        model=OTHER,
+    )
+    found = both(towards(1), towards(1, dimensions=512))
+    assert {*texts(found)[:2]} == {"first", "second"}
+    assert {*texts(found)[2:]} == {"third", "fourth"}
+    cosines = {each.text: each.cosine for each in found.passages}
+    assert cosines["first"] == pytest.approx(1 / 1.25**0.5, abs=1e-3)
+    assert cosines["second"] == pytest.approx(1 / 1.01**0.5, abs=1e-3)
+
+
+def test_a_model_to_which_all_is_alike_has_its_differences_scaled() -> None:
+    random = np.random.default_rng(2)
+    rows = [towards(10, *random.standard_normal(30)) for _ in range(scales.FEWEST)]
+    page("a", *((f"{n}", row) for n, row in enumerate(rows)), model=OTHER)
+    scales.forget()
+    assert scales.scale(OTHER) > 2
+    assert scales.scale(LOCAL_MODEL) == scales.scale("nobody@own") == 1.0
+    scales.forget()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("dimensions", [4000, 4001, 4096])
+def test_long_vectors_are_indexed_and_found(
+    dimensions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(near, "is_small", lambda scope: False)
+    random = np.random.default_rng(3)
+    rows = random.standard_normal((40, dimensions)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    page("a", *((f"{n}", row) for n, row in enumerate(rows)), model=OTHER)
+    indexes.ensure(OTHER, dimensions)
+    indexes.ensure(OTHER, dimensions)
+    assert all(indexes.is_valid(indexes.name(kind, OTHER)) for kind in indexes.KINDS)
+    found = find(
+        [Wording("", "question", 1.0)],
+        {OTHER: rows[5][np.newaxis]},
+        scope_of([]),
+        limit=1,
+        milliseconds={},
+    )
+    assert texts(found) == ["5"]
+    indexes.drop(OTHER)
+    assert not indexes.is_valid(indexes.name("chunk", OTHER))
