@@ -118,7 +118,7 @@ def _show(
     error: str = "",
     text: str = "",
 ) -> HttpResponse:
-    collections = Collection.objects.annotate(size=Count("documents"))
+    collections = Collection.objects.annotate(size=Count("documents")).order_by("name")
     failed = shown and shown.envelope.status in ENDED
     context = _about() | {
         "collections": collections,

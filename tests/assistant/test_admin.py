@@ -16,14 +16,15 @@ from knox.models import AuthToken
 from agents.models import Envelope, Fault
 from agents.names import Status
 from conversations.models import Conversation
-from knowledge.models import Chunk, Collection, Document, Ingest
+from knowledge.models import Chunk, Collection, Document, GoldenQuestion, Ingest, Receipt
 from tests import factories
 
 KINDS: list[type[Model]] = [
-    AuthToken, Collection, Conversation, Document, Envelope, Fault, Group, Ingest, User,
+    AuthToken, Collection, Conversation, Document, Envelope, Fault, GoldenQuestion, Group, Ingest,
+    Receipt, User,
 ]  # fmt: skip
-RECORDS: list[type[Model]] = [Conversation, Document, Envelope, Fault, Ingest]
-KEPT: list[type[Model]] = [Envelope, Fault, Ingest]
+RECORDS: list[type[Model]] = [Conversation, Document, Envelope, Fault, Ingest, Receipt]
+KEPT: list[type[Model]] = [Envelope, Fault, Ingest, Receipt]
 SCRIPT = "<script>alert(1)</script>"
 ATTRIBUTE = '" onmouseover="alert(1)'
 
@@ -39,7 +40,10 @@ def staff(client: Client, db: None) -> Client:
 def rows(db: None) -> None:
     """One row at least of each kind, with a script wherever somebody else wrote the text."""
     body = factories.collection("handbook", content=f"# Holidays\n\n{SCRIPT}")
-    Ingest.objects.create(collection=body, name=SCRIPT, body=b"x", report={"new": [SCRIPT]})
+    Ingest.objects.create(collection=body, name=SCRIPT, report={"new": [SCRIPT]})
+    GoldenQuestion.objects.create(collection=body, question=SCRIPT, sources=[SCRIPT])
+    gone = {"id": "d" * 32, "source": SCRIPT, "title": SCRIPT, "version": 1}
+    Receipt.objects.create(collection="handbook", by=SCRIPT, documents=[gone])
     widget = User.objects.create_user("widget")
     AuthToken.objects.create(widget)  # type: ignore[no-untyped-call]
     Group.objects.create(name="readers")
@@ -140,7 +144,7 @@ def test_a_list_of_many_costs_no_more_queries_than_one_of_few(staff: Client, row
         talk = factories.conversation(f"many-{number}", owner=owner)
         factories.failed_turn(talk, ValueError("broken"))
         body = factories.collection(f"many-{number}", documents=2)
-        Ingest.objects.create(collection=body, name="x.md", body=b"x")
+        Ingest.objects.create(collection=body, name="x.md")
 
     assert queries() == few
 

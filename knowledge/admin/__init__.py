@@ -1,0 +1,14 @@
+"""Admin of the knowledge: what is in it, how it came in, and what search makes of it."""
+
+from knowledge.admin.collections import CollectionAdmin, GoldenQuestionAdmin
+from knowledge.admin.documents import DocumentAdmin
+from knowledge.admin.ingests import IngestAdmin
+from knowledge.admin.receipts import ReceiptAdmin
+
+__all__ = [
+    "CollectionAdmin",
+    "DocumentAdmin",
+    "GoldenQuestionAdmin",
+    "IngestAdmin",
+    "ReceiptAdmin",
+]

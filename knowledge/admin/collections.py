@@ -1,0 +1,143 @@
+"""Collections as they may be edited, with their golden questions."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.db import transaction
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from knowledge.admin.deletion import delete_with_receipt, deletion
+from knowledge.models import Collection, Document, GoldenQuestion
+from knowledge.sizes import sized
+
+
+@admin.register(Collection)
+class CollectionAdmin(ModelAdmin):
+    """Collections: how they are called towards readers may be changed."""
+
+    list_display = ("name", "title", "documents", "chunks", "embedding_model", "calibrated")
+    search_fields = ("name", "title", "description")
+    fields = ("name", "title", "description")
+    change_form_after_template = "knowledge/collection.html"  # type: ignore[assignment]
+
+    class Media:
+        css = {"all": ("knowledge/records.css",)}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
+        """Collections with their sizes."""
+        collections: QuerySet[Collection] = super().get_queryset(request)
+        return sized(collections)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        """The name stays: the ids of its documents are made from it."""
+        return ("name",) if obj else ()
+
+    @display(description="Documents", ordering="document_count")
+    def documents(self, collection: Any) -> int:
+        """Number of documents."""
+        return int(collection.document_count)
+
+    @display(description="Chunks", ordering="chunk_count")
+    def chunks(self, collection: Any) -> int:
+        """Number of chunks."""
+        return int(collection.chunk_count)
+
+    @display(description="Threshold", ordering="threshold")
+    def calibrated(self, collection: Any) -> str:
+        """The calibrated threshold, or that of the settings."""
+        if collection.threshold is None:
+            return f"{settings.SEARCH_CONFIDENCE_THRESHOLD:.2f}, not calibrated"
+        return f"{collection.threshold:.2f}"
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show below the form what it holds and how it is searched."""
+        context = {"default_threshold": settings.SEARCH_CONFIDENCE_THRESHOLD}
+        return super().change_view(request, object_id, form_url, context | (extra_context or {}))
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Say how much goes with the collections."""
+        names = [collection.pk for collection in objs]
+        return deletion("collections", len(names), Document.objects.filter(collection__in=names))
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        """Delete the collection with its documents, and give a receipt."""
+        self.delete_queryset(request, Collection.objects.filter(pk=obj.pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
+        """Delete the collections with their documents, and give a receipt for each."""
+        for collection in queryset:
+            with transaction.atomic():
+                delete_with_receipt(request, collection.documents.all(), "its collection went")
+                collection.delete()
+
+
+class Lines(forms.CharField):
+    """A list of texts, one a line."""
+
+    widget = UnfoldAdminTextareaWidget
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the list as lines."""
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> list[str]:
+        """Return the lines that hold something, each once."""
+        said = super().clean(value) or ""
+        return list(dict.fromkeys(line.strip() for line in said.splitlines() if line.strip()))
+
+
+class GoldenQuestionForm(forms.ModelForm):
+    """A question, and the documents that answer it."""
+
+    sources = Lines(
+        required=False,
+        help_text="Sources of the documents that answer it, one a line, as the list of documents "
+        "shows them. Empty: no document of the collection answers it.",
+    )
+
+    class Meta:
+        model = GoldenQuestion
+        fields = ("collection", "question", "sources")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse sources that the collection does not hold, naming them."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        collection, sources = cleaned.get("collection"), cleaned.get("sources", [])
+        if collection is None:
+            return cleaned
+        known = collection.documents.filter(source__in=sources).values_list("source", flat=True)
+        if unknown := set(sources) - set(known):
+            self.add_error(
+                "sources",
+                f"{collection} holds no document with the source {', '.join(sorted(unknown))}.",
+            )
+        return cleaned
+
+
+@admin.register(GoldenQuestion)
+class GoldenQuestionAdmin(ModelAdmin):
+    """Golden questions: what `calibrate` and `reindex` measure a collection by."""
+
+    form = GoldenQuestionForm
+    list_display = ("question", "collection", "answered_by")
+    list_filter = (("collection", admin.RelatedOnlyFieldListFilter),)
+    list_select_related = ("collection",)
+    search_fields = ("question", "sources")
+    fields = ("collection", "question", "sources")
+
+    @display(description="Answered by")
+    def answered_by(self, question: GoldenQuestion) -> str:
+        """The sources, or that there are none."""
+        return ", ".join(question.sources) or "no document"

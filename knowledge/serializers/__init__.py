@@ -1,0 +1,1 @@
+"""Serializers: what the API takes and gives."""

@@ -1,0 +1,29 @@
+"""Sizes: how much the collections hold, and the threshold of each."""
+
+from django.db.models import Count, F, Model, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from knowledge.models import Calibration, Chunk, Collection, Document, GoldenQuestion
+
+
+def sized(collections: QuerySet[Collection]) -> QuerySet[Collection]:
+    """Return them with `document_count`, `chunk_count`, `question_count` and `threshold`.
+
+    The threshold is that of the embedding model in use, None where nothing was calibrated.
+    """
+    threshold = Calibration.objects.filter(
+        collection=OuterRef("pk"), model=OuterRef("embedding_model")
+    )
+    return collections.annotate(
+        document_count=count(Document, "collection"),
+        chunk_count=count(Chunk, "document__collection"),
+        question_count=count(GoldenQuestion, "collection"),
+        threshold=Subquery(threshold.values("threshold")[:1]),
+    )
+
+
+def count(kind: type[Model], path: str) -> Coalesce:
+    """Return the number of rows by collection, each kind apart: joins would multiply them."""
+    rows = kind._default_manager.filter(**{path: OuterRef("pk")}).order_by()
+    grouped = rows.annotate(owner=F(path)).values("owner").annotate(number=Count("pk"))
+    return Coalesce(Subquery(grouped.values("number")), 0)

@@ -1,0 +1,1 @@
+"""Views: the documents, their ingestion and their search, for staff."""
