@@ -1,0 +1,136 @@
+"""Reindex: changes the embedding model of a collection while it is searched."""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import IO, Any, cast
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from knowledge import collections, reindexing
+from knowledge.embedding import models
+from knowledge.errors import KnowledgeError
+from knowledge.models import Collection
+from knowledge.reindexing import Outcome, Plan
+
+COLUMNS = (
+    TextColumn("{task.percentage:>3.0f} %"),
+    BarColumn(),
+    MofNCompleteColumn(),
+    TimeRemainingColumn(),
+)
+
+
+class Command(BaseCommand):
+    """`manage.py reindex COLLECTION --embedding-model NAME`."""
+
+    help = (
+        "Change the embedding model of a collection while it is searched: say what that takes, "
+        "make the new vectors beside the old ones, compare both, and switch if recall holds."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("collection")
+        parser.add_argument(
+            "--embedding-model",
+            metavar="NAME",
+            default="",
+            help="all-MiniLM-L6-v2 or model@provider (default: the collection's)",
+        )
+        parser.add_argument("--force", action="store_true", help="switch even if recall is lost")
+        parser.add_argument("--json", action="store_true")
+        ways = parser.add_mutually_exclusive_group()
+        ways.add_argument("--dry-run", action="store_true", help="only say what it takes")
+        ways.add_argument(
+            "--back", action="store_true", help="go back to the vectors that were kept"
+        )
+        ways.add_argument("--drop", metavar="MODEL", help="remove vectors that are not in use")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do it, with a progress bar."""
+        console = Console(file=cast("IO[str]", self.stdout._out), no_color=options["no_color"])
+        console.quiet = options["json"]
+        try:
+            (collection,) = collections.named([options["collection"]])
+            said = carried_out(collection, console, options)
+        except KnowledgeError as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt as error:
+            raise CommandError(
+                "Interrupted. Nothing was switched, and the vectors made so far stay: the same "
+                "command goes on from here.",
+                returncode=130,
+            ) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(said))
+
+
+def carried_out(
+    collection: Collection, console: Console, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Do what the options say; return what came of it as JSON values."""
+    if options["drop"]:
+        gone = reindexing.drop(collection, options["drop"])
+        console.print(f"{gone:,} vectors of {options['drop']} removed.")
+        return {"removed": gone}
+    if options["back"]:
+        return said(reindexing.back(collection, options["embedding_model"]), collection, console)
+    embedder = models.named(options["embedding_model"] or collection.embedding_model)
+    planned = reindexing.plan(collection, embedder)
+    console.print(table(planned, collection, embedder.name))
+    if options["dry_run"]:
+        return {"plan": planned.as_json()}
+    with Progress(*COLUMNS, console=console, transient=True) as progress:
+        task = progress.add_task("", total=planned.missing)
+        outcome = reindexing.reindex(
+            collection,
+            embedder.name,
+            force=options["force"],
+            watch=lambda count: progress.advance(task, count),
+        )
+    return {"plan": planned.as_json(), **said(outcome, collection, console)}
+
+
+def table(planned: Plan, collection: Collection, model: str) -> Table:
+    """Return the plan as a table."""
+    shown = Table(title=f"{collection.name} with {model}", title_justify="left", show_header=False)
+    shown.add_column()
+    shown.add_column(justify="right")
+    for name in ("documents", "sections", "chunks"):
+        shown.add_row(name, f"{getattr(planned, name):,}")
+    shown.add_section()
+    shown.add_row("chunks to encode", f"{planned.missing:,}")
+    shown.add_row("dimensions", f"{planned.dimensions:,}")
+    shown.add_row("tokens, about", f"{planned.tokens:,}")
+    shown.add_row("seconds, about", f"{planned.seconds:,.0f}")
+    shown.add_row("cost, about", cost(planned.dollars))
+    if planned.cut:
+        shown.add_row("chunks longer than it sees", f"{planned.cut:,}")
+    return shown
+
+
+def cost(dollars: float | None) -> str:
+    """Return the cost in words."""
+    if dollars is None:
+        return "unknown"
+    return f"${dollars:,.4f}" if dollars else "nothing"
+
+
+def said(outcome: Outcome, collection: Collection, console: Console) -> dict[str, Any]:
+    """Print the outcome; return it as JSON values."""
+    console.print(f"{outcome.filled:,} chunks encoded.")
+    if outcome.comparison:
+        console.print(outcome.comparison.verdict)
+    if outcome.before == outcome.after:
+        console.print(f"{collection.name} uses {outcome.after}, as before.")
+    else:
+        console.print(
+            f"{collection.name} now uses {outcome.after}. The vectors of {outcome.before} are "
+            f"kept: `reindex {collection.name} --back` goes back to them, "
+            f"`--drop {outcome.before}` removes them."
+        )
+    return asdict(outcome)
