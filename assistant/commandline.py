@@ -17,8 +17,9 @@ WITHOUT_SERVERS = frozenset(
      "diffsettings", "findstatic", "makemessages", "spectacular", "startapp", "startproject"}
 )  # fmt: skip
 ON_A_MIGRATED_DATABASE = frozenset(
-    {"apikey", "changepassword", "chat", "createsuperuser", "ingest", "serve", "trace", "workers"}
-)
+    {"apikey", "calibrate", "changepassword", "chat", "createsuperuser", "delete", "evaluate",
+     "export", "import", "ingest", "reindex", "serve", "trace", "workers"}
+)  # fmt: skip
 ON_SCRATCH_SERVERS = frozenset({"test", "bench"})
 
 

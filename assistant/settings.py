@@ -15,6 +15,8 @@ from marshmallow.validate import Length, OneOf, Range
 from agents.names import INSTANCES, Role, Route
 from assistant import embedded
 from assistant.environment import broker_url, explained, postgres_options, refuse
+from knowledge.names import LOCAL_MODEL
+from knowledge.providers import Provider, from_environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = embedded.state_folder()
@@ -74,9 +76,25 @@ SEARCH_CONFIDENCE_THRESHOLD: float = env.float("SEARCH_CONFIDENCE_THRESHOLD", 0.
 SEARCH_MIN_HITS: int = env.int("SEARCH_MIN_HITS", 3, validate=_counts)
 MMR_LAMBDA: float = env.float("MMR_LAMBDA", 0.7, validate=_unit)
 MAX_CONTEXT_LENGTH: int = env.int("MAX_CONTEXT_LENGTH", 8000, validate=Range(min=500))
+SEARCH_EXPANSION: str = env.str(
+    "SEARCH_EXPANSION", "off", validate=OneOf(["off", "expand", "hyde", "both"])
+)
 
 # Documents.
+EMBEDDING_MODEL: str = env.str("EMBEDDING_MODEL", LOCAL_MODEL, validate=Length(min=1, max=100))
+EMBEDDING_WINDOW: int = env.int("EMBEDDING_WINDOW", 512, validate=Range(min=64))
 MAX_UPLOAD_BYTES: int = env.int("MAX_UPLOAD_BYTES", 20 * 1024 * 1024, validate=_counts)
+KEEP_VERSIONS: int = env.int("KEEP_VERSIONS", 20, validate=Range(min=0))
+PARSE_SECONDS: int = env.int("PARSE_SECONDS", 60, validate=_counts)
+PARSE_MEMORY_MB: int = env.int("PARSE_MEMORY_MB", 1024, validate=Range(min=256))
+PARSE_MAX_PAGES: int = env.int("PARSE_MAX_PAGES", 2000, validate=_counts)
+PARSE_MAX_EXPANDED_BYTES: int = env.int(
+    "PARSE_MAX_EXPANDED_BYTES", 100 * 1024 * 1024, validate=_counts
+)
+ZIP_MAX_FILES: int = env.int("ZIP_MAX_FILES", 2000, validate=_counts)
+FETCH_SECONDS: int = env.int("FETCH_SECONDS", 30, validate=_counts)
+FETCH_MAX_PAGES: int = env.int("FETCH_MAX_PAGES", 2000, validate=_counts)
+FETCH_PRIVATE_HOSTS: list[str] = env.list("FETCH_PRIVATE_HOSTS", [])
 
 # Conversations.
 HISTORY_MESSAGES: int = env.int("HISTORY_MESSAGES", 12, validate=Range(min=2))
@@ -87,6 +105,10 @@ try:
     env.seal()
     DATABASES = {"default": postgres_options(DATABASE_URL)}
     CELERY_BROKER_URL = broker_url(REDIS_URL)
+    try:
+        PROVIDERS: dict[str, Provider] = from_environment(os.environ)
+    except ValueError as error:
+        refuse(*str(error).split(": ", 1))
     for _route in ROUTES:
         if _route not in list(Route):
             refuse("ROUTES", f"{_route!r} is not a route; allowed: {', '.join(Route)}")

@@ -3,6 +3,9 @@
 import json
 import sys
 import time
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
@@ -13,8 +16,12 @@ from rich.table import Table
 from agents import presence
 from agents.bench import hops
 from agents.names import Role
+from assistant import figures
+from assistant.figures import Figures
 from assistant.management.commands.workers import consume
 from assistant.processes import Child, end, python
+from knowledge.bench import ingest, search
+from knowledge.errors import KnowledgeError
 
 START_SECONDS = 60.0
 
@@ -22,44 +29,91 @@ START_SECONDS = 60.0
 class Command(BaseCommand):
     """Runs one bench."""
 
-    help = "Measure speed. `hops`: a turn of ten agents that do nothing against bare Celery hops."
+    help = "Measure speed: `hops` of a turn, `search` among so many chunks, `ingest` of a folder."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the benches."""
         benches = parser.add_subparsers(dest="bench", required=True)
         hops_parser = benches.add_parser("hops", help="what durability costs")
-        hops_parser.add_argument("--json", action="store_true")
         hops_parser.add_argument("--rounds", type=int, default=30, help="single turns (30)")
         hops_parser.add_argument("--at-once", type=int, default=100, help="turns at once (100)")
         # What a worker process of the bench is started with; not for people.
         hops_parser.add_argument("--worker", choices=("manager", "agents"), help="internal")
+        search_parser = benches.add_parser("search", help="how fast passages are found")
+        search_parser.add_argument(
+            "--chunks", type=_positive, default=10_000, help="made up for it (10000)"
+        )
+        ingest_parser = benches.add_parser("ingest", help="how fast a folder becomes searchable")
+        ingest_parser.add_argument("folder", type=Path, metavar="FOLDER")
+        for each in (search_parser, ingest_parser):
+            each.add_argument(
+                "--langchain-python",
+                default="",
+                metavar="PATH",
+                help="a Python that has LangChain, to measure it in the same run",
+            )
+        for each in (hops_parser, search_parser, ingest_parser):
+            each.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Measure and print."""
         hops.prepare()
-        if options["worker"]:
+        if options.get("worker"):
             _consume(options["worker"])
             return
-        console = Console(stderr=True)
         call_command("migrate", verbosity=0)
-        children = [
-            Child(name, python("bench", "hops", "--worker", name), "cyan")
-            for name in ("manager", "agents")
-        ]
-        for child in children:
-            child.begin(console)
+        measure, table = BENCHES[options["bench"]]
         try:
-            with console.status("starting two workers") as status:
-                _await_workers(children)
-                figures = hops.measure(
-                    status.update, rounds=options["rounds"], at_once=options["at_once"]
-                )
-        finally:
-            end(child.process for child in children if child.process)
+            measured = measure(options)
+        except KnowledgeError as error:
+            raise CommandError(str(error)) from error
         if options["json"]:
-            self.stdout.write(json.dumps(figures))
+            self.stdout.write(json.dumps(measured))
         else:
-            Console().print(_table(figures, options["at_once"]))
+            Console().print(table(measured, options))
+
+
+def _hops(options: dict[str, Any]) -> Figures:
+    console = Console(stderr=True)
+    children = [
+        Child(name, python("bench", "hops", "--worker", name), "cyan")
+        for name in ("manager", "agents")
+    ]
+    for child in children:
+        child.begin(console)
+    try:
+        with console.status("starting two workers") as status:
+            _await_workers(children)
+            return hops.measure(status.update, rounds=options["rounds"], at_once=options["at_once"])
+    finally:
+        end(child.process for child in children if child.process)
+
+
+def _search(options: dict[str, Any]) -> Figures:
+    with Console(stderr=True).status("search") as status:
+        return search.run(
+            options["chunks"], status.update, langchain_python=options["langchain_python"]
+        )
+
+
+def _ingest(options: dict[str, Any]) -> Figures:
+    with Console(stderr=True).status("ingest") as status:
+        return ingest.run(
+            options["folder"], status.update, langchain_python=options["langchain_python"]
+        )
+
+
+BENCHES: dict[str, tuple[Callable[..., Figures], Callable[..., Table]]] = {
+    "hops": (_hops, figures.of_hops),
+    "search": (_search, figures.of_search),
+    "ingest": (_ingest, figures.of_ingest),
+}
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise ArgumentTypeError(f"{text!r} is no number above 0")
+    return int(text)
 
 
 def _consume(name: str) -> None:
@@ -75,16 +129,3 @@ def _await_workers(children: list[Child]) -> None:
         if died or time.monotonic() > until:
             raise CommandError("The workers of the bench did not start.")
         time.sleep(0.1)
-
-
-def _table(figures: dict[str, Any], at_once: int) -> Table:
-    idle, loaded = figures["idle"], figures["loaded"]
-    table = Table("", "durable turn", "bare hops", "ratio", title=f"{hops.HOPS} hops, ten agents")
-    table.add_row("one turn", f"{idle['ms']} ms", f"{idle['bare_ms']} ms", f"{idle['ratio']}")
-    table.add_row(
-        f"{at_once} at once",
-        f"{loaded['turns_per_s']} turns/s",
-        f"{loaded['bare_turns_per_s']} turns/s",
-        f"{loaded['ratio']}",
-    )
-    return table

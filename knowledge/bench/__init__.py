@@ -1,0 +1,1 @@
+"""Bench: speed figures of ingestion and search, each beside something else in the same run."""

@@ -1,0 +1,1 @@
+"""Evaluation: how well documents are read and passages are found, in figures."""

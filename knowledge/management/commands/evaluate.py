@@ -1,0 +1,156 @@
+"""Evaluate: how well documents are read, passages found and gaps known, in figures."""
+
+import json
+import uuid
+from argparse import ArgumentParser
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any, cast
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console, RenderableType
+
+from knowledge.collections import named
+from knowledge.errors import KnowledgeError
+from knowledge.evaluation import answerability, golden, parsing, retrieval, tables
+from knowledge.evaluation.judged import judged
+from knowledge.evaluation.keeping import finish, keep, named_after
+from knowledge.evaluation.lines import Unjudgeable
+from knowledge.evaluation.plot import svg
+from knowledge.ingestion import plan
+from knowledge.management.progress import progress
+from knowledge.management.watching import watched
+from knowledge.models import Ingest
+
+Result = tuple[Any, RenderableType]  # as JSON values, and for people
+
+
+class Command(BaseCommand):
+    """`manage.py evaluate KIND …`."""
+
+    help = "Measure quality on judged data. What is taken in for it is kept for the next run."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the kinds and their arguments."""
+        kinds = parser.add_subparsers(dest="kind", required=True)
+        found = kinds.add_parser(
+            "retrieval",
+            help="whether the right passages are found: a folder of corpus.jsonl[.gz] (id, title, "
+            "text), queries.jsonl (id, text, rewrite?) and qrels.tsv",
+        )
+        found.add_argument("folder", type=Path, metavar="FOLDER")
+        found.add_argument(
+            "--collection", default="", metavar="NAME", help="keep the passages under this name"
+        )
+        found.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures as SVG")
+        known = kinds.add_parser(
+            "answerability",
+            help="whether a search knows when it found nothing: a file of lines with question and "
+            "answerable",
+        )
+        known.add_argument("file", type=Path, metavar="FILE")
+        known.add_argument(
+            "--collection", nargs="+", default=[], metavar="NAME", help="all when left out"
+        )
+        known.add_argument(
+            "--documents", nargs="+", default=[], type=Path, metavar="PATH",
+            help="take these in first, into a collection of their own, and search it",
+        )  # fmt: skip
+        read = kinds.add_parser(
+            "parsing",
+            help="how near what is read comes to expected Markdown: a folder with "
+            "<format>/sources/<file> and <format>/groundtruth/<file>.md",
+        )
+        read.add_argument("folder", type=Path, metavar="FOLDER")
+        marked = kinds.add_parser(
+            "golden", help="how many of the documents marked as answers are found, per collection"
+        )
+        marked.add_argument("collections", nargs="+", metavar="COLLECTION")
+        for kind, measure in (
+            (found, measure_retrieval),
+            (marked, measure_golden),
+            (known, measure_answerability),
+            (read, measure_parsing),
+        ):
+            kind.set_defaults(measure=measure)
+            kind.add_argument("--json", action="store_true", help="print the figures as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Measure, and print a table or JSON."""
+        try:
+            figures, table = options["measure"](options)
+        except KnowledgeError as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt as error:
+            raise CommandError(
+                "Interrupted. What was taken in stays; the same command goes on from here.",
+                returncode=130,
+            ) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(figures))
+        else:
+            out = cast("IO[str]", self.stdout._out)
+            Console(file=out, no_color=options["no_color"]).print(table)
+
+
+def measure_retrieval(options: dict[str, Any]) -> Result:
+    """Take the corpus in if it is new, ask every question, and draw."""
+    plot: Path | None = options["plot"]
+    if plot and plot.suffix.lower() != ".svg":
+        raise CommandError(f"--plot {plot}: pictures are drawn as SVG; name a file that ends so.")
+    data = judged(options["folder"])
+    kept = keep(data, name=options["collection"], work=done)
+    with progress("questions") as watch:
+        figures = retrieval.evaluate(kept, watch)
+    title = (
+        f"{options['folder'].resolve().name}: {len(data.questions):,} questions "
+        f"over {data.size:,} passages"
+    )
+    if plot:
+        try:
+            plot.write_text(svg(figures, title), encoding="utf-8")
+        except OSError as error:
+            raise CommandError(f"--plot {plot}: {error.strerror}.") from error
+    return figures, tables.of_retrieval(figures, title, kept)
+
+
+def measure_answerability(options: dict[str, Any]) -> Result:
+    """Take documents in if there are any, and ask every question."""
+    questions = answerability.questions_of(options["file"])
+    collections = list(options["collection"])
+    if options["documents"]:
+        collections.append(documents(options["documents"], options["file"]))
+    with progress("questions") as watch:
+        figures = answerability.evaluate(questions, collections, watch)
+    return figures, tables.of_answerability(figures)
+
+
+def documents(paths: list[Path], file: Path) -> str:
+    """Bring the collection made for these paths to what they say; return its name."""
+    digest = sha256("\0".join(sorted(str(path.resolve()) for path in paths)).encode())
+    name = named_after(file.resolve().parent.name, digest.hexdigest())
+    finish(plan(name, paths=paths), done)
+    return name
+
+
+def done(job: uuid.UUID) -> None:
+    """Do the job under a progress bar, or watch the worker that does."""
+    watched(Ingest.objects.get(pk=job), Console(stderr=True))
+
+
+def measure_golden(options: dict[str, Any]) -> Result:
+    """Ask every collection its golden questions."""
+    figures = {}
+    for collection in named(options["collections"]):
+        with progress(f"golden questions to {collection.name}"):
+            figures[collection.name] = golden.figures(collection)
+    return figures, tables.of_golden(figures)
+
+
+def measure_parsing(options: dict[str, Any]) -> Result:
+    """Read every file and compare."""
+    folder: Path = options["folder"]
+    rows = parsing.compare(folder) if folder.is_dir() else []
+    if not rows:
+        raise Unjudgeable(f"{folder}: there is no <format>/sources/<file> in it.")
+    return [vars(row) for row in rows], tables.of_parsing(rows)
