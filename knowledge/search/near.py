@@ -19,17 +19,18 @@ COARSE = 4
 # where the scope is about the square root of 900 times all there is.
 EXACTLY, WALK = 1000, 900
 
+# How far a walk looks around: 0.99 of the ten nearest of 100,000 chunks are found so. The nearest
+# section and document only have to be among the candidates.
+AROUND: dict[Kind, int] = {"chunk": 160, "section": 80, "document": 40}
+
 # Without iterative scans a filter would be applied to the first few hits only, and a small
 # collection beside a large one would find nothing. pgvector has them since 0.8, and an unknown
 # setting is an error, so older versions are left alone. Compiling takes longer than any of these
 # statements. Local to the transaction.
 SETTINGS = """
-SELECT set_config('jit', 'off', true), (
-    SELECT count(set_config(name, value, true)) FROM pg_extension, (
-        VALUES ('hnsw.iterative_scan', 'strict_order'), ('hnsw.ef_search', '100')
-    ) AS wish (name, value)
-    WHERE extname = 'vector'
-        AND (name = 'hnsw.ef_search' OR string_to_array(extversion, '.')::int[] >= '{0,8}')
+SELECT set_config('jit', 'off', true), set_config('hnsw.ef_search', '{around}', true), (
+    SELECT set_config('hnsw.iterative_scan', 'strict_order', true) FROM pg_extension
+    WHERE extname = 'vector' AND string_to_array(extversion, '.')::int[] >= '{{0,8}}'
 )
 """
 NEAREST = """
@@ -54,8 +55,9 @@ CONDITION = {
         AND (SELECT {condition} FROM knowledge_document AS document
             WHERE document.id = vector.document_id)""",
 }
-NEAREST_CHUNK = """
-SELECT chunk.chunk_id FROM ({nearest}) AS near, LATERAL (
+CHUNK = "SELECT id FROM ({walk}) AS near"
+CHUNK_OF = """
+SELECT chunk.chunk_id FROM ({walk}) AS near, LATERAL (
     SELECT part.id AS chunk_id FROM knowledge_chunk AS part
         JOIN knowledge_chunkvector AS vector ON vector.chunk_id = part.id AND model = %(model)s
     WHERE part.{kind}_id = near.id ORDER BY {distance} LIMIT 1
@@ -63,11 +65,7 @@ SELECT chunk.chunk_id FROM ({nearest}) AS near, LATERAL (
 """
 FIND = """
 SELECT DISTINCT near.chunk_id
-FROM unnest(%(vectors)s::text[]::halfvec[]) AS asked (vector), LATERAL (
-    (SELECT id AS chunk_id FROM ({chunk}) AS near)
-    UNION ALL ({section})
-    UNION ALL ({document})
-) AS near
+FROM unnest(%(vectors)s::text[]::halfvec[]) AS asked (vector), LATERAL ({chunks}) AS near (chunk_id)
 """
 ALONE = """
 SELECT id FROM unnest(%(vectors)s::text[]::halfvec[]) AS asked (vector), LATERAL ({walk}) AS near
@@ -83,19 +81,25 @@ def find(vectors: Vectors, model: str, scope: Scope) -> list[int]:
     `vectors`, (wordings, dimensions), are the model's. Must run inside a transaction.
     """
     exact = is_small(scope)
-    parts = {kind: nearest(kind, vectors.shape[1], scope, exact=exact) for kind in LIMITS}
-    for kind in ("section", "document"):
-        parts[kind] = NEAREST_CHUNK.format(
-            nearest=parts[kind], kind=kind, distance=distance(vectors.shape[1])
-        )
+    statements = []
+    for kind in LIMITS:
+        walk = nearest(kind, vectors.shape[1], scope, exact=exact)
+        shown = CHUNK if kind == "chunk" else CHUNK_OF
+        chunks = shown.format(walk=walk, kind=kind, distance=distance(vectors.shape[1]))
+        statements += [SETTINGS.format(around=AROUND[kind]), FIND.format(chunks=chunks)]
+    found: set[int] = set()
     with connection.cursor() as cursor:
-        cursor.execute(SETTINGS)
+        # All in one go.
         cursor.execute(
-            FIND.format(**parts),
+            ";".join(statements),
             scope.values
             | {"vectors": texts(vectors), "model": model, "of_model": scope.models[model]},
         )
-        return [chunk_id for (chunk_id,) in cursor.fetchall()]
+        for _ in LIMITS:
+            cursor.nextset()
+            found.update(chunk for (chunk,) in cursor.fetchall())
+            cursor.nextset()
+    return sorted(found)
 
 
 def alone(
@@ -109,7 +113,7 @@ def alone(
     walk = nearest(kind, vectors.shape[1], scope, exact=exact)
     values = {"vectors": texts(vectors[:1]), "model": model, "of_model": scope.models[model]}
     with connection.cursor() as cursor:
-        cursor.execute(SETTINGS)
+        cursor.execute(SETTINGS.format(around=AROUND[kind]))
         cursor.execute(ALONE.format(walk=walk), scope.values | values)
         return [each for (each,) in cursor.fetchall()]
 
