@@ -15,8 +15,9 @@ from marshmallow.validate import Length, OneOf, Range
 from agents.names import INSTANCES, Role, Route
 from assistant import embedded
 from assistant.environment import broker_url, explained, postgres_options, refuse
+from assistant.logs import to_stderr
 from knowledge.names import LOCAL_MODEL
-from knowledge.providers import Provider, from_environment
+from knowledge.providers import Provider, from_environment, parts
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = embedded.state_folder()
@@ -109,6 +110,9 @@ try:
         PROVIDERS: dict[str, Provider] = from_environment(os.environ)
     except ValueError as error:
         refuse(*str(error).split(": ", 1))
+    if EMBEDDING_MODEL != LOCAL_MODEL and parts(EMBEDDING_MODEL)[1] not in PROVIDERS:
+        _known = ", ".join(PROVIDERS)
+        refuse("EMBEDDING_MODEL", f"must be {LOCAL_MODEL} or model@provider; known are {_known}")
     for _route in ROUTES:
         if _route not in list(Route):
             refuse("ROUTES", f"{_route!r} is not a route; allowed: {', '.join(Route)}")
@@ -274,27 +278,4 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "client_name": "docent",
 }
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
-    },
-    "filters": {
-        # Being unready is an answer, not an error of ours.
-        "answered": {
-            "()": "django.utils.log.CallbackFilter",
-            "callback": lambda record: getattr(record, "status_code", None) != 503,
-        }
-    },
-    "handlers": {
-        "stderr": {
-            "class": "logging.StreamHandler",
-            "formatter": "line",
-            "filters": ["answered"],
-        }
-    },
-    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
-    # It repeats every failed attempt; who asked for the connection is told of the last.
-    "loggers": {"psycopg.pool": {"level": max(LOG_LEVEL, logging.ERROR)}},
-}
+LOGGING = to_stderr(LOG_LEVEL)

@@ -87,14 +87,20 @@ def split(model: str) -> tuple[str, str]:
 
     Raises UnknownProvider.
     """
-    name, _, provider = model.strip().rpartition("@")
-    if not name:
-        name = provider
-        provider = next((who for begin, who in MAKERS.items() if name.startswith(begin)), "")
+    name, provider = parts(model)
     if not name or not provider:
         raise UnknownProvider(
             f"{model!r} names no provider: write model@provider, with one of {allowed()}."
         )
+    return name, provider
+
+
+def parts(model: str) -> tuple[str, str]:
+    """Return model and provider; empty is what the name does not say."""
+    name, _, provider = model.strip().rpartition("@")
+    if not name:
+        name = provider
+        provider = next((who for begin, who in MAKERS.items() if name.startswith(begin)), "")
     return name, provider.lower()
 
 

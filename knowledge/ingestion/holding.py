@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from time import monotonic
+from types import TracebackType
 
 from django.db import Error, InterfaceError, OperationalError, connection, transaction
 from django.db.models import F, QuerySet
@@ -87,16 +88,28 @@ def held(ingest_id: uuid.UUID | str) -> Iterator[Hold | None]:
     if hold is None:
         yield None
         return
-    try:
-        with renewed(hold):
-            yield hold
-    except Lost:
-        return
-    except Cancelled:
-        end(hold.mine, Status.CANCELLED)
-    except BaseException as error:
-        leave(hold, error)
-        raise
+    with Leaving(hold), renewed(hold):
+        yield hold
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """Lets go of a job when the block ends."""
+
+    hold: Hold
+
+    def __enter__(self) -> None:
+        """Nothing is to be done before."""
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> bool:
+        """Leave the job as the error calls for; return whether that is all it was raised for."""
+        if isinstance(error, Cancelled):
+            end(self.hold.mine, Status.CANCELLED)
+        elif error is not None and not isinstance(error, Lost):
+            leave(self.hold, error)
+        return isinstance(error, Lost | Cancelled)
 
 
 def leave(hold: Hold, error: BaseException) -> None:
