@@ -85,7 +85,7 @@ SEARCH_EXPANSION: str = env.str(
 EMBEDDING_MODEL: str = env.str("EMBEDDING_MODEL", LOCAL_MODEL, validate=Length(min=1, max=100))
 EMBEDDING_WINDOW: int = env.int("EMBEDDING_WINDOW", 512, validate=Range(min=64))
 MAX_UPLOAD_BYTES: int = env.int("MAX_UPLOAD_BYTES", 20 * 1024 * 1024, validate=_counts)
-KEEP_VERSIONS: int = env.int("KEEP_VERSIONS", 20, validate=Range(min=0))
+KEEP_VERSIONS: int = env.int("KEEP_VERSIONS", 20, validate=_counts)
 PARSE_SECONDS: int = env.int("PARSE_SECONDS", 60, validate=_counts)
 PARSE_MEMORY_MB: int = env.int("PARSE_MEMORY_MB", 1024, validate=Range(min=256))
 PARSE_MAX_PAGES: int = env.int("PARSE_MAX_PAGES", 2000, validate=_counts)

@@ -47,6 +47,8 @@ def offers(collections: list[str]) -> list[str]:
     documents = Document.objects.exclude(title="")
     if collections:
         documents = documents.filter(collection__name__in=collections)
+    else:
+        documents = documents.filter(collection__only_by_name=False)
     titles = documents.order_by("source").values_list("title", flat=True)
     # Who describes a page means it to be read; licences and the like have no description.
     return list(titles.exclude(description="")[:OFFERS] or titles[:OFFERS])

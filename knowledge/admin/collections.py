@@ -23,7 +23,7 @@ class CollectionAdmin(ModelAdmin):
 
     list_display = ("name", "title", "documents", "chunks", "embedding_model", "calibrated")
     search_fields = ("name", "title", "description")
-    fields = ("name", "title", "description")
+    fields = ("name", "title", "description", "only_by_name")
     change_form_after_template = "knowledge/collection.html"  # type: ignore[assignment]
 
     class Media:
@@ -79,6 +79,8 @@ class CollectionAdmin(ModelAdmin):
         """Delete the collections with their documents, and give a receipt for each."""
         for collection in queryset:
             with transaction.atomic():
+                # A job locks its own row first, then the collection's documents.
+                list(collection.ingests.select_for_update().values_list("pk"))
                 delete_with_receipt(request, collection.documents.all(), "its collection went")
                 collection.delete()
 

@@ -199,6 +199,7 @@ class Described(Record):
     summary: Text
     keypoints: list[Text]
     keywords: list[Text]
+    starts: list[tuple[int, int]] = []  # line → page; archives of before have none
     version: Number
     last_updated: date | None
     audience: Annotated[Text, Field(max_length=100)]

@@ -33,7 +33,8 @@ def put(collection: Collection, entry: Entry) -> None:
         identity = former.pk if former else free_id(collection, record.source)
         if former:
             former.delete()
-        collection.copies.filter(source__in=[copy.source for copy in record.copies]).delete()
+        sources = [record.source, *(copy.source for copy in record.copies)]
+        collection.copies.filter(source__in=sources).delete()
         document = Document.objects.create(
             id=identity,
             collection=collection,

@@ -88,12 +88,20 @@ def unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return length
 
 
-def questions(corpus: Corpus, count: int) -> tuple[list[str], NDArray[np.float32]]:
-    """Return texts of a dozen words and vectors, each meant for one chunk."""
+@dataclass(frozen=True)
+class Questions:
+    """Texts of a dozen words and vectors, each drawn from and lying near one chunk."""
+
+    texts: list[str]
+    vectors: NDArray[np.float32]
+    meant: list[str]  # the texts of those chunks
+
+
+def questions(corpus: Corpus, count: int) -> Questions:
+    """Return so many questions, as many as there are chunks at most."""
     random = np.random.default_rng(SEED + 1)
-    meant = random.choice(len(corpus.texts), count, replace=False)
-    asked = [
-        " ".join(random.choice(corpus.texts[place].rstrip(".").split(), 12)) for place in meant
-    ]
-    noise = random.standard_normal((count, LOCAL_DIMENSIONS), dtype=np.float32)
-    return asked, unit(corpus.vectors[meant] + SPREAD * unit(noise))
+    places = random.choice(len(corpus.texts), min(count, len(corpus.texts)), replace=False)
+    meant = [corpus.texts[place] for place in places]
+    asked = [" ".join(random.choice(text.rstrip(".").split(), 12)) for text in meant]
+    noise = random.standard_normal((len(meant), LOCAL_DIMENSIONS), dtype=np.float32)
+    return Questions(asked, unit(corpus.vectors[places] + SPREAD * unit(noise)), meant)

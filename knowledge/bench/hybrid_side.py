@@ -1,8 +1,9 @@
 """Hybrid side: the same rows in LangChain's PGVectorStore, asked by its hybrid search.
 
 Run by a Python that has langchain-postgres, with a request on its standard input; prints the
-milliseconds of every question as JSON. Set up as its documentation does it: a column of words with
-a GIN index, an HNSW index, and its defaults for both, fused by reciprocal rank.
+milliseconds of every question, and which part found the chunk it was drawn from, as JSON. Set up
+as its documentation does it: a column of words with a GIN index, an HNSW index, and its defaults
+for both, fused by reciprocal rank.
 """
 
 import asyncio
@@ -97,12 +98,16 @@ async def main() -> None:
     asked = request["questions"]
     embeddings = Known(dict(zip(asked, request["vectors"], strict=True)))
     store = await filled(engine, request, embeddings)
-    milliseconds = []
-    for question in [*asked[:5], *asked]:
-        begin = perf_counter()
+    milliseconds, hits = [], []
+    for question in asked[:5]:
         await store.asimilarity_search(question, k=request["limit"])
+    for question, meant in zip(asked, request["meant"], strict=True):
+        begin = perf_counter()
+        found = await store.asimilarity_search(question, k=request["limit"])
         milliseconds.append((perf_counter() - begin) * 1000)
-    print(json.dumps(milliseconds[5:]))  # noqa: T201
+        hits.append(meant in {each.page_content for each in found})
+    share = sum(hits) / len(hits)
+    print(json.dumps({"milliseconds": milliseconds, "found": share}))  # noqa: T201
     await engine.dispose()
 
 

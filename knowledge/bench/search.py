@@ -6,10 +6,7 @@ all vectors, PostgreSQL counting to a million, and on request the hybrid search 
 PGVectorStore on the same rows.
 """
 
-import json
-import subprocess
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from statistics import fmean, median
 from time import perf_counter
 from typing import Any
@@ -18,7 +15,8 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from knowledge.bench import corpus, stored
-from knowledge.bench.errors import NotComparable
+from knowledge.bench.corpus import Questions
+from knowledge.bench.hybrid import beside
 from knowledge.embedding.local import LOCAL
 from knowledge.models import Collection
 from knowledge.names import LOCAL_MODEL
@@ -32,8 +30,6 @@ from knowledge.search.scope import Scope, scope_of
 COLLECTION = "bench-search"
 QUESTIONS, COMPARED = 200, 50  # asked of every level; compared with an exact search
 AT = 10
-HYBRID = Path(__file__).with_name("hybrid_side.py")
-PATIENCE_SECONDS = 3600
 REFERENCE = "SELECT count(*) FROM generate_series(1, 1000000)"
 SIZE = """
 SELECT sum(pg_total_relation_size(name::regclass))
@@ -51,20 +47,29 @@ def run(chunks: int, tell: Tell, *, langchain_python: str = "") -> Figures:
     """
     tell(f"making up {chunks:,} chunks")
     made = corpus.make(chunks)
-    asked, vectors = corpus.questions(made, min(QUESTIONS, chunks))
+    questions = corpus.questions(made, QUESTIONS)
     tell("storing and indexing them")
     Collection.objects.filter(name=COLLECTION).delete()
     stored.store(made, COLLECTION)
     del made
-    figures = measure(asked, vectors, tell)
+    figures = measure(questions, tell)
     if langchain_python:
         tell("LangChain's hybrid search on the same rows")
-        figures["langchain"] = beside(asked, vectors, langchain_python, figures)
+        milliseconds, found = beside(COLLECTION, questions, langchain_python)
+        taken = summed_up(milliseconds)
+        figures["langchain"] = taken | {
+            "ratio_to_fused": round(taken["p50"] / figures["fused"]["p50"], 2),
+            "found": found,
+        }
     return figures
 
 
-def measure(asked: Sequence[str], vectors: Vectors, tell: Tell) -> Figures:
-    """Return the figures of the collection that is there."""
+def measure(questions: Questions, tell: Tell) -> Figures:
+    """Return the figures of the collection that is there.
+
+    `found` is how many of the chunks that questions were drawn from are among the results.
+    """
+    asked, vectors = questions.texts, questions.vectors
     scope = scope_of([COLLECTION])
     places = range(len(asked))
     steps: dict[str, Callable[[int], Any]] = {
@@ -79,6 +84,9 @@ def measure(asked: Sequence[str], vectors: Vectors, tell: Tell) -> Figures:
         tell(f"asking: {name}")
         figures["levels"][name] = summed_up([timed(step, place) for place in places])
     figures["fused"] = figures["levels"].pop("fused")
+    results = [fused(asked[n], vectors[n : n + 1]) for n in places]
+    hits = [meant in texts for meant, texts in zip(questions.meant, results, strict=True)]
+    figures["fused"]["found"] = round(fmean(hits), 3)
     tell("comparing with exact search")
     figures["recall"] = {kind: round(recall(kind, vectors, scope), 4) for kind in KINDS}
     exact = [timed(lambda n: compare("chunk", vectors[n : n + 1], scope), n) for n in range(5)]
@@ -93,15 +101,16 @@ def measure(asked: Sequence[str], vectors: Vectors, tell: Tell) -> Figures:
     return figures
 
 
-def fused(question: str, vectors: Vectors) -> None:
-    """Search as users do, but for the embedding of the question."""
-    find(
+def fused(question: str, vectors: Vectors) -> set[str]:
+    """Search as users do, but for the embedding of the question; return the texts found."""
+    found = find(
         [Wording(question, "question", 1.0)],
         {LOCAL_MODEL: vectors},
         scope_of([COLLECTION]),
         limit=settings.SEARCH_RESULTS_LIMIT,
         milliseconds={},
     )
+    return {passage.text for passage in found.passages}
 
 
 def timed(step: Callable[[int], Any], place: int) -> float:
@@ -155,33 +164,3 @@ def size() -> int:
     with connection.cursor() as cursor:
         cursor.execute(SIZE)
         return int(cursor.fetchone()[0])
-
-
-def beside(asked: Sequence[str], vectors: Vectors, python: str, figures: Figures) -> Figures:
-    """Return what LangChain's hybrid search takes. Raises NotComparable."""
-    database = connection.settings_dict
-    request = {
-        "database": {key: str(database[key] or "") for key in ("NAME", "USER", "PASSWORD", "HOST")}
-        | {"PORT": str(database["PORT"] or "")},
-        "collection": COLLECTION,
-        "model": LOCAL_MODEL,
-        "limit": settings.SEARCH_RESULTS_LIMIT,
-        "questions": list(asked),
-        "vectors": vectors.tolist(),
-    }
-    try:
-        done = subprocess.run(  # noqa: S603
-            [python, str(HYBRID)],
-            input=json.dumps(request),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotComparable(f"{python} cannot run the comparison: {error}") from error
-    if done.returncode:
-        raise NotComparable(f"{python} could not compare: {done.stderr.strip()[-1000:]}")
-    milliseconds = summed_up(json.loads(done.stdout))
-    ratio = milliseconds["p50"] / figures["fused"]["p50"]
-    return milliseconds | {"ratio_to_fused": round(ratio, 2)}

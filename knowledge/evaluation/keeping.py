@@ -46,6 +46,11 @@ def named_after(name: str, digest: str) -> str:
     return f"{slug}-{digest[:8]}"
 
 
+def apart(name: str) -> None:
+    """Make the collection of that name, unless it is there: one that no user's question meets."""
+    Collection.objects.get_or_create(name=name, defaults={"title": name, "only_by_name": True})
+
+
 def keep(judged: Judged, *, name: str = "", work: Work = run) -> Kept:
     """Bring the passages into the collection `name`; without it, into one named after the folder.
 
@@ -58,6 +63,7 @@ def keep(judged: Judged, *, name: str = "", work: Work = run) -> Kept:
     name = name or named_after(judged.folder.resolve().name, judged.digest)
     if not re.match(COLLECTION_NAME, name):
         raise InvalidCollectionName(name)
+    apart(name)
     before = sources(name)
     # Steady, so that a job that was killed finds its files and is gone on with.
     folder = Path(settings.STATE_DIR) / "evaluation" / name

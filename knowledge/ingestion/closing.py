@@ -16,7 +16,9 @@ from knowledge.ingestion.removal import delete
 from knowledge.ingestion.report import Report, report
 from knowledge.ingestion.storing import move, store, take_turns
 from knowledge.models import Copy, Document, Ingest
+from knowledge.names import LOCAL_MODEL
 from knowledge.parsing import Page
+from knowledge.search import indexes
 
 REASON = "its file or entry is gone"
 
@@ -38,6 +40,8 @@ def close(hold: Hold, known: Known, encoder: Encoder) -> Report:
             said = "; ".join(reasons) or "There was nothing to ingest."
             end(hold.mine, Status.FAILED, report=made.as_json(), error=said[:2000])
     postings.refresh(hold.job.collection_id)
+    if made.is_useful and encoder.model.name != LOCAL_MODEL:
+        indexes.ensure(encoder.model.name, encoder.model.dimensions)
     return made
 
 
@@ -64,9 +68,9 @@ def lost_documents(known: Known) -> list[Document]:
     """Return the documents whose file or entry is gone, without their texts."""
     job = known.job
     documents = Document.objects.filter(collection=job.collection).defer("content", "summary")
-    lost = [
-        document for document in documents.filter(in_folders(job)) if known.is_gone(document.origin)
-    ]
+    # A job that is tried again lists the folder as it was: what came later is none of its business.
+    listed = documents.filter(in_folders(job), updated__lte=job.created)
+    lost = [document for document in listed if known.is_gone(document.origin)]
     for origin, sources in job.items.exclude(gone=[]).values_list("origin", "gone"):
         lost += documents.filter(origin=origin, source__in=sources)
     return list({document.pk: document for document in lost}.values())
@@ -74,7 +78,10 @@ def lost_documents(known: Known) -> list[Document]:
 
 def lost_copies(known: Known) -> list[Copy]:
     """Return the copies whose file is gone."""
-    copies = Copy.objects.filter(in_folders(known.job), collection=known.job.collection)
+    job = known.job
+    copies = Copy.objects.filter(
+        in_folders(job), collection=job.collection, created__lte=job.created
+    )
     return [copy for copy in copies if known.is_gone(copy.origin)]
 
 
@@ -105,8 +112,9 @@ def bequeath(hold: Hold, encoder: Encoder) -> None:
         vectors = encoder.encode(heir.embedded())
         with transaction.atomic():
             hold.progress()
-            store(collection, heir, vectors)
-            copy.delete()
+            # A third of the same bytes is now a copy of the second.
+            if store(collection, heir, vectors) != "duplicate":
+                copy.delete()
 
 
 def heir_of(copy: Copy, window: int) -> Draft:

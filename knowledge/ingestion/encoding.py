@@ -45,7 +45,7 @@ class Encoder:
 
     def long(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Encode batch by batch, with what an earlier attempt has left."""
-        digests = [digest(text.encode()) for text in texts]
+        digests = [digest(f"{self.model.name}\0{text}".encode()) for text in texts]
         kept = self.hold.job.encoded.filter(sha1__in=digests).values_list("sha1", "embedding")
         vectors = {sha1: np.array(vector, dtype=np.float32) for sha1, vector in kept}
         missing = {

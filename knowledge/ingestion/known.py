@@ -44,7 +44,9 @@ class Known:
         copies = Copy.objects.filter(collection=collection)
         for source, origin, sha1 in copies.values_list("source", "origin", "sha1"):
             twin = self.by_sha1.get(sha1)
-            if twin is not None and not self.is_gone(twin.origin):
+            # A source that is a document, too, was left behind by a job that did not end.
+            is_alone = source not in self.by_source
+            if twin is not None and is_alone and not self.is_gone(twin.origin):
                 self.copies[origin] = (source, sha1)
                 self.settled.add((origin, sha1))
         if self.job.options.get("force"):

@@ -14,6 +14,7 @@ from knowledge.models import Document, Item
 from knowledge.parsing import Page
 
 WARNINGS = 50  # kept per item
+NOTHING = "none of its documents could be taken in"
 WRITTEN = (
     "status", "reason", "sha1", "documents", "counts", "chunks", "warnings", "gone", "body",
     "updated",
@@ -56,7 +57,7 @@ class Work:
         self.item.documents += 1
         self.left -= 1
         if self.left == 0:
-            self.end(verdict(self.item))
+            self.end(verdict(self.item), "" if self.item.counts else NOTHING)
 
     def end(self, status: Item.Status, reason: str = "") -> None:
         """Set what became of the item; one that failed keeps its bytes for another attempt."""
@@ -102,11 +103,13 @@ def opened(work: Work, loaded: Loaded, known: Known) -> tuple[Sequence[Sheet], S
     item, sheets, crumbs = work.item, loaded.sheets, folders(work.item)
     if item.kind == Item.Kind.STORED:
         sheets, crumbs = [stored(item)], []
-    if not item.sha1 or item.sha1 != loaded.sha1:
+    if not item.sha1 or item.sha1 != loaded.sha1 or item.documents >= len(sheets):
         item.sha1, item.documents, item.counts, item.chunks = loaded.sha1, 0, {}, 0
     known.taken.add(item.origin)
     sources = {sheet.source for sheet in sheets}
-    item.gone = sorted(known.by_origin.get(item.origin, set()) - sources)
+    # A document that is stored says nothing of the others of its file.
+    is_whole = item.kind != Item.Kind.STORED
+    item.gone = sorted(known.by_origin.get(item.origin, set()) - sources) if is_whole else []
     known.dropped.update(item.gone)
     item.warnings = []
     work.is_single = len(sheets) == 1
@@ -131,8 +134,12 @@ def known_page(work: Work, known: Known) -> Entry:
     origin = work.item.origin
     known.taken.add(origin)
     mine = known.by_origin.get(origin)
+    if not mine and origin not in known.copies:
+        raise Unreadable("another document of this run has the same source")
     source, sha1 = (next(iter(mine)), "") if mine else known.copies[origin]
-    return Entry(work, Sheet(origin, source, sha1, Page("")), is_copy=not mine)
+    # A copy whose twin has just changed becomes a document when the job is closed.
+    is_copy = not mine and sha1 in known.by_sha1
+    return Entry(work, Sheet(origin, source, sha1, Page("")), is_copy=is_copy)
 
 
 def verdict(item: Item) -> Item.Status:

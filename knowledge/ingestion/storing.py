@@ -51,6 +51,7 @@ def store(
         return "duplicate"
     if document is None:
         document = Document(id=free_id(collection, sheet.source), collection=collection, version=0)
+    document.collection = collection  # with the model that the vectors are of
     retire(document, draft)
     describe(document, draft)
     document.save()

@@ -25,6 +25,10 @@ class Collection(models.Model):
         editable=False,
         help_text="Whose vectors are searched; `reindex` changes it.",
     )
+    only_by_name = models.BooleanField(
+        default=False,
+        help_text="Searched only where it is named: by no question that is asked of everything.",
+    )
     created = models.DateTimeField(default=now, editable=False)
 
     class Meta:

@@ -13,9 +13,9 @@ from knowledge.search.encoding import Encoded, encode
 from knowledge.search.explaining import explain as explained
 from knowledge.search.explanation import Explanation, Wording
 from knowledge.search.found import Found, Passage, Quality
-from knowledge.search.levels import weigh
+from knowledge.search.levels import Weighed, weigh
 from knowledge.search.neighbours import neighbours
-from knowledge.search.quality import judge
+from knowledge.search.quality import Verdict, judge
 from knowledge.search.scope import Scope, scope_of
 from knowledge.search.selection import select
 from knowledge.search.timing import Milliseconds, timed
@@ -35,10 +35,11 @@ def search(
 ) -> Found:
     """Return at most `limit` passages (SEARCH_RESULTS_LIMIT) that could answer `question`.
 
-    `collections` are names; none means every collection. `alternative` is a second wording that
-    counts beside the first. `languages` are tags like "de"; `audience` is one that documents name,
-    and those that name none are for all. Where the embedding model fails only words are compared,
-    and `error` of the result says so. `explain` adds what was considered, and takes longer.
+    `collections` are names; none means all but those that are only searched by name.
+    `alternative` is a second wording that counts beside the first. `languages` are tags like "de";
+    `audience` is one that documents name, and those that name none are for all. Where the embedding
+    model fails only words are compared, and `error` of the result says so. `explain` adds what was
+    considered, and takes longer.
     Raises UnknownCollection.
     """
     milliseconds: Milliseconds = {}
@@ -69,23 +70,14 @@ def find(
 ) -> Found:
     """Return the passages for wordings whose vectors are known."""
     with transaction.atomic():
-        measured = bars(where.collections)
         weighed = weigh(wordings, vectors, where, milliseconds)
         with timed(milliseconds, "selection"):
             best = weighed.best()
             selection = select(weighed, best, limit)
             found = load([weighed.parts[place].chunk for place in selection.results])
         explanation = explained(weighed, selection, vectors, where) if explain else None
-    cosines, shares = weighed.cosines(), weighed.shares()
-    # However many results are asked for.
-    nearest = best[: 2 * settings.SEARCH_FETCH_K]
-    verdict = judge(
-        [cosines[place] for place in nearest],
-        [shares[place] for place in nearest],
-        [measured[weighed.parts[place].collection] for place in nearest],
-        min_hits=settings.SEARCH_MIN_HITS,
-        chunks=where.chunks,
-    )
+    cosines = weighed.cosines()
+    verdict = judged(weighed, best, where)
     return Found(
         passages=tuple(
             found[chunk].passage(float(weighed.scores[place]), cosines[place])
@@ -102,4 +94,18 @@ def find(
             **asdict(verdict),
         },
         explain=explanation,
+    )
+
+
+def judged(weighed: Weighed, best: Sequence[int], where: Scope) -> Verdict:
+    """Return how far the chunks can be trusted, however many of them are results."""
+    measured = bars(where.collections)
+    cosines, shares = weighed.cosines(), weighed.shares()
+    nearest = best[: 2 * settings.SEARCH_FETCH_K]
+    return judge(
+        [cosines[place] for place in nearest],
+        [shares[place] for place in nearest],
+        [measured[weighed.parts[place].collection] for place in nearest],
+        min_hits=settings.SEARCH_MIN_HITS,
+        chunks=where.chunks,
     )

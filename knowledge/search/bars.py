@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db.models import F
 
 from knowledge.models import Calibration
-from knowledge.search.quality import Bar
+from knowledge.search.quality import SCALE, Bar
 
 
 def bars(collections: Sequence[int]) -> dict[int, Bar]:
@@ -18,7 +18,7 @@ def bars(collections: Sequence[int]) -> dict[int, Bar]:
         collection__in=collections, model=F("collection__embedding_model")
     )
     known = {
-        collection: Bar(threshold, scale)
+        collection: Bar(threshold, scale or SCALE)
         for collection, threshold, scale in kept.values_list(
             "collection", "threshold", "report__scale"
         )

@@ -10,6 +10,7 @@ from knowledge.names import LOCAL_MODEL
 Kind = Literal["chunk", "section", "document"]
 KINDS: tuple[Kind, ...] = ("chunk", "section", "document")
 
+LOCK = 0x0D0CE28  # held by whoever makes indexes
 # What pgvector's HNSW takes of half-precision floats; longer vectors are indexed by their signs.
 LONGEST = 4000
 
@@ -24,18 +25,27 @@ def name(kind: Kind, model: str) -> str:
 def ensure(model: str, dimensions: int) -> None:
     """Create the three indexes of the model unless they are there; takes minutes when large.
 
-    Outside a transaction. Nobody who reads or writes waits for it.
+    Outside a transaction. Nobody who reads or writes waits for it, and when another process is at
+    it, this one doesn't: to wait for a lock would make the other wait for us.
     """
-    for kind in KINDS:
-        index = name(kind, model)
-        if is_valid(index):
-            continue
-        # One that was interrupted is there but of no use.
-        execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index}")
-        execute(
-            f"CREATE INDEX CONCURRENTLY {index} ON knowledge_{kind}vector USING hnsw "
-            f"({expression(dimensions)}) WHERE model = {literal(model)}"
-        )
+    missing = [kind for kind in KINDS if not is_valid(name(kind, model))]
+    if not missing or not told("SELECT pg_try_advisory_lock(%s)", LOCK):
+        return
+    try:
+        for kind in missing:
+            create(kind, model, dimensions)
+    finally:
+        told("SELECT pg_advisory_unlock(%s)", LOCK)
+
+
+def create(kind: Kind, model: str, dimensions: int) -> None:
+    """Create one index, in place of what an interrupted attempt left, which is of no use."""
+    index = name(kind, model)
+    execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index}")
+    execute(
+        f"CREATE INDEX CONCURRENTLY {index} ON knowledge_{kind}vector USING hnsw "
+        f"({expression(dimensions)}) WHERE model = {literal(model)}"
+    )
 
 
 def drop(model: str) -> None:
@@ -58,10 +68,13 @@ def signs(dimensions: int, vector: str = "embedding") -> str:
 
 def is_valid(index: str) -> bool:
     """Whether there is such an index, complete."""
+    return told("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", index)
+
+
+def told(question: str, about: str | int) -> bool:
+    """Return what the database says to a question of one parameter; no row is a no."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [index]
-        )
+        cursor.execute(question, [about])
         row = cursor.fetchone()
     return bool(row and row[0])
 

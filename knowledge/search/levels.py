@@ -25,7 +25,7 @@ from knowledge.search.timing import Milliseconds, timed
 WEIGHTS = {"keyword": 0.3, "semantic": 1.0, "hierarchical": 0.15, "summary": 0.15}
 # Chunks that are named for their words. From 40 on the fusion finds the same, but what the first
 # phase of the keyword level names is not quite the best.
-LIMIT = 80
+LIMIT = 60
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from knowledge.search.indexes import Kind
 from knowledge.search.scope import Scope
 
 # How many of each a level names. A section and a document stand for their nearest chunk.
-LIMITS: dict[Kind, int] = {"chunk": 60, "section": 20, "document": 10}
+LIMITS: dict[Kind, int] = {"chunk": 50, "section": 15, "document": 10}
 # Signs alone order vectors coarsely: this many times as many are compared in full.
 COARSE = 4
 # An exact comparison takes 1 µs; a walk through the index takes as long as 900 of them, longer in
@@ -19,9 +19,9 @@ COARSE = 4
 # where the scope is about the square root of 900 times all there is.
 EXACTLY, WALK = 1000, 900
 
-# How far a walk looks around: 0.99 of the ten nearest of 100,000 chunks are found so. The nearest
-# section and document only have to be among the candidates.
-AROUND: dict[Kind, int] = {"chunk": 160, "section": 80, "document": 40}
+# How far a walk looks around: so 0.99 of the ten nearest are found of 100,000 chunks, their 50,000
+# sections and 10,000 documents.
+AROUND: dict[Kind, int] = {"chunk": 160, "section": 200, "document": 40}
 
 # Without iterative scans a filter would be applied to the first few hits only, and a small
 # collection beside a large one would find nothing. pgvector has them since 0.8, and an unknown

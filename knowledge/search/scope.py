@@ -12,7 +12,8 @@ from knowledge.errors import UnknownCollection
 FEW = 200
 
 COLLECTIONS = """
-SELECT collection.name, collection.id, embedding_model, census.chunks, coalesce(configs, '{}')
+SELECT collection.name, only_by_name,
+    collection.id, embedding_model, census.chunks, coalesce(configs, '{}')
 FROM knowledge_collection AS collection
     LEFT JOIN knowledge_census AS census ON census.collection_id = collection.id
 """
@@ -67,18 +68,20 @@ class Scope:
 
 
 def scope_of(names: Sequence[str], languages: Sequence[str] = (), audience: str = "") -> Scope:
-    """Return the scope of the named collections, of every collection when none is named.
+    """Return the scope of the named collections; when none is named, of all but those apart.
 
     Raises UnknownCollection, which lists those that exist.
     """
     with connection.cursor() as cursor:
         cursor.execute(COLLECTIONS)
-        known = {name: rest for name, *rest in cursor.fetchall()}
+        rows = cursor.fetchall()
+    known = {name: rest for name, _, *rest in rows}
+    usual = [name for name, is_apart, *_ in rows if not is_apart]
     unknown = set(names) - known.keys()
     if unknown:
         raise UnknownCollection(unknown, known)
     models: dict[str, list[int]] = {}
-    chosen = [known[name] for name in dict.fromkeys(names or known)]
+    chosen = [known[name] for name in dict.fromkeys(names or usual)]
     for collection, model, _, _ in chosen:
         models.setdefault(model, []).append(collection)
     chunks = sum(counted(collection, chunks) for collection, _, chunks, _ in chosen)

@@ -2,36 +2,21 @@
 
 import re
 from http import HTTPStatus
-from typing import Any
-from uuid import uuid4
 
 import pytest
-from celery import current_app
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
-from django.utils.timezone import now
 
 from knowledge import ingestion
 from knowledge.differences import LINES_COMPARED, TooLong, differences
-from knowledge.models import (
-    Calibration,
-    Collection,
-    Document,
-    GoldenQuestion,
-    Ingest,
-    Item,
-    Receipt,
-    Reliance,
-    Version,
-)
+from knowledge.models import Document, Ingest, Item, Receipt, Reliance
 from tests import factories
+from tests.knowledge.pages import SCRIPT, SEARCH, address, shown
 
 pytestmark = pytest.mark.django_db
 
-SCRIPT = "<script>alert(1)</script>"
 ADD = "/admin/knowledge/document/add/"
-SEARCH = "/admin/knowledge/document/search/"
 # What a browser loads from where, in the pages' HTML.
 LOADED = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*?(?:src|href)=\"([^\"]+)\"")
 
@@ -51,45 +36,6 @@ def clerk() -> Client:
     client = Client()
     client.force_login(user)
     return client
-
-
-@pytest.fixture
-def document() -> Document:
-    """A document with two chunks, replaced once; two answers relied on it."""
-    factories.collection("handbook", content=f"# Leave\n\nUnused days end in April.\n\n{SCRIPT}")
-    made = Document.objects.get()
-    Document.objects.update(version=2)
-    Version.objects.create(
-        document=made,
-        number=1,
-        title=SCRIPT,
-        content=f"# Leave\n\nUnused days end in March.\n\n{SCRIPT}\n\n{SCRIPT}!",
-        sha1="1" * 40,
-        created=now(),
-    )
-    for number in (1, 2):
-        Reliance.objects.create(turn=uuid4(), document=made.pk, version=number)
-    made.refresh_from_db()
-    return made
-
-
-@pytest.fixture
-def ingested(monkeypatch: pytest.MonkeyPatch) -> Document:
-    """A document that was taken in by a job, whose worker works at once."""
-    monkeypatch.setattr(current_app, "send_task", lambda name, args, queue: ingestion.run(args[0]))
-    upload = ("fog.md", b"# Fog\n\nThe foghorn sounds twice every thirty seconds.\n")
-    ingestion.run(ingestion.plan("island", uploads=[upload]).pk)
-    return Document.objects.get()
-
-
-def address(row: Any, page: str = "change") -> str:
-    return reverse(f"admin:knowledge_{row._meta.model_name}_{page}", args=[row.pk])
-
-
-def shown(client: Client, path: str, **query: str) -> str:
-    response = client.get(path, query)
-    assert response.status_code == HTTPStatus.OK
-    return response.content.decode()
 
 
 def test_the_page_to_add_documents_knows_the_collections_and_where_to_send(staff: Client) -> None:
@@ -240,14 +186,6 @@ def test_a_receipt_shows_what_went_and_which_answers_relied_on_it(
     assert staff.post(address(receipt, "delete"), {"post": "yes"}).status_code == 403
 
 
-def test_a_collection_that_goes_leaves_a_receipt_of_its_documents(
-    staff: Client, document: Document
-) -> None:
-    staff.post(address(document.collection, "delete"), {"post": "yes"})
-    assert not Collection.objects.exists()
-    assert Receipt.objects.get().removed["documents"] == 1
-
-
 def test_a_job_is_shown_by_what_follows_it(staff: Client) -> None:
     job = ingestion.plan("island", uploads=[(SCRIPT, b"\0")])
     ingestion.run(job.pk)
@@ -256,85 +194,6 @@ def test_a_job_is_shown_by_what_follows_it(staff: Client) -> None:
     assert SCRIPT not in page
     assert "1 of 1" in shown(staff, reverse("admin:knowledge_ingest_changelist"))
     assert Item.objects.get().status == Item.Status.SKIPPED
-
-
-def test_a_collection_shows_its_sizes_threshold_and_commands(
-    staff: Client, document: Document
-) -> None:
-    collection = document.collection
-    assert "not calibrated" in shown(staff, address(collection))
-    model = collection.embedding_model
-    Calibration.objects.create(collection=collection, model=model, threshold=0.4321)
-    page = shown(staff, address(collection))
-    assert "0.432, calibrated" in page
-    assert "python3 manage.py calibrate handbook" in page
-    assert "0.43" in shown(staff, reverse("admin:knowledge_collection_changelist"))
-
-
-def test_golden_questions_take_sources_a_line_each(staff: Client, document: Document) -> None:
-    body = {
-        "collection": str(document.collection_id),
-        "question": "When do unused days end?",
-        "sources": f"  {document.source}\n\n{document.source}",
-    }
-    staff.post(reverse("admin:knowledge_goldenquestion_add"), body)
-    question = GoldenQuestion.objects.get()
-    assert question.sources == [document.source]
-    assert re.search(rf">\s*{document.source}</textarea>", shown(staff, address(question)))
-    staff.post(address(question), body | {"sources": ""})
-    question.refresh_from_db()
-    assert question.sources == []
-
-
-def test_golden_questions_refuse_sources_the_collection_does_not_hold(
-    staff: Client, document: Document
-) -> None:
-    body = {
-        "collection": str(document.collection_id),
-        "question": "When do unused days end?",
-        "sources": f"{document.source}\nelsewhere.md",
-    }
-    page = staff.post(reverse("admin:knowledge_goldenquestion_add"), body).content.decode()
-    assert "no document with the source elsewhere.md" in page
-    assert not GoldenQuestion.objects.exists()
-
-
-def test_the_search_box_explains_every_candidate(staff: Client, ingested: Document) -> None:
-    page = shown(staff, SEARCH, q="How often does the foghorn sound?", collection="island")
-    assert 'id="candidate-1" class="kept"' in page
-    assert "passage 1" in page
-    for level in ("Keyword", "Semantic"):
-        assert f'data-label="{level}"' in page
-    assert f"{address(ingested)}?chunk=1#chunk-1" in page
-
-
-def test_the_search_box_shows_questions_and_passages_as_text(
-    staff: Client, ingested: Document
-) -> None:
-    ingested.chunks.update(text=f"The foghorn {SCRIPT}")
-    Document.objects.update(title=SCRIPT)
-    page = shown(staff, SEARCH, q=f"{SCRIPT} foghorn")
-    assert "candidate-1" in page
-    assert SCRIPT not in page
-
-
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        ({"q": ""}, "may not be blank"),
-        ({"q": "x" * 8_001}, "at most 8,000"),
-        ({"q": "fog", "collection": "coffee"}, "&#x27;coffee&#x27;"),
-        ({"q": "fog", "collection": "a\0b"}, "Null characters are not allowed"),
-        ({"q": "fog", "language": "german!"}, "language tag"),
-        ({"q": "fog", "limit": "99"}, "less than or equal to 50"),
-    ],
-)
-def test_the_search_box_says_what_was_wrong(
-    query: dict[str, str], said: str, staff: Client
-) -> None:
-    page = shown(staff, SEARCH, **query)
-    assert said in page
-    assert "candidate-" not in page
 
 
 def test_no_page_loads_anything_from_elsewhere(staff: Client, ingested: Document) -> None:

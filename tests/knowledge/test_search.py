@@ -10,7 +10,7 @@ from pytest_django import Settings
 from knowledge import ingestion
 from knowledge.embedding.local import LOCAL
 from knowledge.errors import EmbeddingUnavailable, UnknownCollection
-from knowledge.models import Document
+from knowledge.models import Collection, Document
 from knowledge.search import search
 
 pytestmark = pytest.mark.django_db
@@ -93,6 +93,15 @@ def test_only_the_named_collections_are_searched(tmp_path: Path) -> None:
         each.source != "mill.txt" for each in search("mill", collections=["island"]).passages
     )
     assert search("windmill", collections=[]).passages[0].source == "mill.txt"
+
+
+@pytest.mark.usefixtures("searched")
+def test_a_collection_apart_is_found_by_its_name_only(tmp_path: Path) -> None:
+    (tmp_path / "mill.txt").write_text("The windmill grinds rye and wheat for the bakery.")
+    ingestion.ingest(ingestion.find([tmp_path / "mill.txt"]), collection="mill")
+    Collection.objects.filter(name="mill").update(only_by_name=True)
+    assert search("windmill", collections=["mill"]).passages[0].source == "mill.txt"
+    assert all(each.source != "mill.txt" for each in search("windmill", collections=[]).passages)
 
 
 @pytest.mark.usefixtures("searched")

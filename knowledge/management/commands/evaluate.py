@@ -14,7 +14,7 @@ from knowledge.collections import named
 from knowledge.errors import KnowledgeError
 from knowledge.evaluation import answerability, golden, parsing, retrieval, tables
 from knowledge.evaluation.judged import judged
-from knowledge.evaluation.keeping import finish, keep, named_after
+from knowledge.evaluation.keeping import apart, finish, keep, named_after
 from knowledge.evaluation.lines import Unjudgeable
 from knowledge.evaluation.plot import svg
 from knowledge.ingestion import plan
@@ -129,6 +129,7 @@ def documents(paths: list[Path], file: Path) -> str:
     """Bring the collection made for these paths to what they say; return its name."""
     digest = sha256("\0".join(sorted(str(path.resolve()) for path in paths)).encode())
     name = named_after(file.resolve().parent.name, digest.hexdigest())
+    apart(name)
     finish(plan(name, paths=paths), done)
     return name
 

@@ -60,9 +60,11 @@ class Command(BaseCommand):
         except KnowledgeError as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt as error:
+            collection.refresh_from_db()
             raise CommandError(
-                "Interrupted. Nothing was switched, and the vectors made so far stay: the same "
-                "command goes on from here.",
+                f"Interrupted. {collection.name!r} is searched by the vectors of "
+                f"{collection.embedding_model}, and those made so far stay: the same command "
+                "goes on from here.",
                 returncode=130,
             ) from error
         if options["json"]:

@@ -1,0 +1,81 @@
+"""The API of the search: its passages, its explanation, and the questions it refuses."""
+
+from http import HTTPStatus
+
+import pytest
+from django.test import Client
+
+from knowledge.models import Document
+from tests import factories
+from tests.knowledge.desk import FERRY, file, upload
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_search_gives_passages_and_how_far_they_can_be_trusted(
+    staff: Client, fog: Document
+) -> None:
+    answer = staff.get("/api/search/", {"q": "How often does the foghorn sound?"})
+    body = answer.json()
+    assert answer.status_code == HTTPStatus.OK
+    (passage,) = body["passages"]
+    assert (passage["document_id"], passage["version"]) == (fog.pk, 2)
+    assert passage["cosine"] > 0
+    assert body["quality"] in {"excellent", "good", "poor"}
+    assert body["explain"] is None
+
+
+def test_explain_tells_every_levels_rank_and_why_something_was_dropped(
+    staff: Client, fog: Document, worker: None
+) -> None:
+    upload(staff, file("ferry.md", FERRY))
+    query = {"q": "How often does the foghorn sound?", "explain": "1", "limit": "1"}
+    explained = staff.get("/api/search/", query).json()["explain"]
+    assert {"keyword", "semantic"} <= set(explained["weights"])
+    first, second = explained["candidates"]
+    assert (first["place"], first["dropped"]) == (1, None)
+    assert {each["level"] for each in first["standings"]} >= {"keyword", "semantic"}
+    assert {each["rank"] for each in first["standings"]} == {1}
+    assert second["place"] is None
+    assert second["why"]
+    assert explained["wordings"][0]["kind"] == "question"
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({}, "q"),
+        ({"q": "  "}, "q"),
+        ({"q": "x" * 8_001}, "q"),
+        ({"q": "a\0b"}, "q"),
+        ({"q": "fog", "limit": "0"}, "limit"),
+        ({"q": "fog", "limit": "many"}, "limit"),
+        ({"q": "fog", "language": "english!"}, "language"),
+        ({"q": "fog", "explain": "perhaps"}, "explain"),
+    ],
+)
+def test_a_search_that_cannot_be_understood_names_the_field(
+    query: dict[str, str], field: str, staff: Client
+) -> None:
+    answer = staff.get("/api/search/", query)
+    assert answer.status_code == HTTPStatus.BAD_REQUEST
+    assert set(answer.json()["fields"]) == {field}
+    assert field in answer.json()["detail"]
+
+
+def test_a_search_in_a_collection_there_is_not_names_those_there_are(staff: Client) -> None:
+    factories.collection("handbook")
+    answer = staff.get("/api/search/", {"q": "fog", "collection": ["handbook", "coffee"]})
+    assert (answer.status_code, answer.json()["code"]) == (400, "unknown_collection")
+    assert "handbook" in answer.json()["detail"]
+
+
+def test_a_search_keeps_to_the_language_and_audience_asked_for(
+    staff: Client, fog: Document
+) -> None:
+    def found(**more: str) -> int:
+        return len(staff.get("/api/search/", {"q": "foghorn", **more}).json()["passages"])
+
+    Document.objects.update(audience="sailors")
+    assert found() == found(language="en") == found(audience="sailors") == 1
+    assert found(language="de") == found(audience="cooks") == 0
