@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -39,6 +40,7 @@ class Child:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.served = 0  # files
+        self.inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_UNIT
         try:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", COMMAND, json.dumps(asdict(limits))],
@@ -113,7 +115,9 @@ class Child:
         _, status, used = os.wait4(self.process.pid, 0)
         self.process.returncode = code = os.waitstatus_to_exitcode(status)
         how = f"died of {Signals(-code).name}" if code < 0 else f"ended with status {code}"
-        if used.ru_maxrss * MAXRSS_UNIT > self.limits.memory_mb * MEGABYTE / 2:
+        # What the parent had in memory counts as the child's from before it was another program.
+        most = max(self.limits.memory_mb * MEGABYTE / 2, self.inherited)
+        if used.ru_maxrss * MAXRSS_UNIT > most:
             how += f", for want of more memory than {self.limits.memory_mb:,} MB (PARSE_MEMORY_MB)"
         return f"reading it, the parser {how}"
 
