@@ -70,7 +70,7 @@ def keep(judged: Judged, *, name: str = "", work: Work = run) -> Kept:
     if written(judged, folder, before):
         # What is not in these files was taken in before, and is not gone.
         finish(plan(name, paths=[folder], keep_missing=True), work)
-    shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)  # another run of the same may be at it
     after = sources(name)
     unfindable = sum(row.id not in after for row in judged.rows())
     return Kept(judged, name, len(after) - len(before), unfindable)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from signal import Signals
+from signal import SIGABRT, Signals
 from threading import Timer
 from typing import IO
 
@@ -117,7 +117,7 @@ class Child:
         how = f"died of {Signals(-code).name}" if code < 0 else f"ended with status {code}"
         # What the parent had in memory counts as the child's from before it was another program.
         most = max(self.limits.memory_mb * MEGABYTE / 2, self.inherited)
-        if used.ru_maxrss * MAXRSS_UNIT > most:
+        if code == -SIGABRT or used.ru_maxrss * MAXRSS_UNIT > most:
             how += f", for want of more memory than {self.limits.memory_mb:,} MB (PARSE_MEMORY_MB)"
         return f"reading it, the parser {how}"
 
