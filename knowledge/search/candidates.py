@@ -1,15 +1,11 @@
 """Candidates: the chunks a search shows, with their documents."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
-from django.db import connection
-
 from knowledge.search.found import Passage
-from knowledge.search.near import ids
+from knowledge.search.statements import array, rows
 
 STATEMENT = """
 SELECT chunk.id, chunk.section_id, document.id, document.version, document.title, section.path,
@@ -17,7 +13,7 @@ SELECT chunk.id, chunk.section_id, document.id, document.version, document.title
 FROM knowledge_chunk AS chunk
     JOIN knowledge_section AS section ON section.id = chunk.section_id
     JOIN knowledge_document AS document ON document.id = chunk.document_id
-WHERE chunk.id = ANY(%s::bigint[])
+WHERE chunk.id = ANY(%(chunks)s::bigint[])
 """
 
 
@@ -70,14 +66,4 @@ class Candidate:
 
 def load(chunks: Sequence[int]) -> dict[int, Candidate]:
     """Return the chunks by id, without those deleted meanwhile."""
-    with connection.cursor() as cursor:
-        cursor.execute(STATEMENT, [ids(chunks)])
-        return {row[0]: candidate(row) for row in cursor.fetchall()}
-
-
-def candidate(row: tuple[Any, ...]) -> Candidate:
-    """Return the candidate of a row; lists come as JSON."""
-    chunk, section, document, version, title, path, crumbs, *rest = row
-    return Candidate(
-        chunk, section, document, version, title, json.loads(path), json.loads(crumbs), *rest
-    )
+    return {row[0]: Candidate(*row) for row in rows(STATEMENT, {"chunks": array(chunks)})}

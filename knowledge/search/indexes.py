@@ -5,6 +5,7 @@ from typing import Literal
 
 from django.db import connection
 
+from knowledge.models.vectors import EF_CONSTRUCTION
 from knowledge.names import LOCAL_MODEL
 
 Kind = Literal["chunk", "section", "document"]
@@ -44,7 +45,8 @@ def create(kind: Kind, model: str, dimensions: int) -> None:
     execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index}")
     execute(
         f"CREATE INDEX CONCURRENTLY {index} ON knowledge_{kind}vector USING hnsw "
-        f"({expression(dimensions)}) WHERE model = {literal(model)}"
+        f"({expression(dimensions)}) WITH (ef_construction = {EF_CONSTRUCTION}) "
+        f"WHERE model = {literal(model)}"
     )
 
 

@@ -6,11 +6,9 @@ postings of each word, summed, name the candidates; those get their sum from all
 
 from collections.abc import Sequence
 
-from django.db import connection
-
 from knowledge import postings
-from knowledge.search.near import ids
 from knowledge.search.scope import Scope
+from knowledge.search.statements import array, rows
 
 # `word`: each configuration in scope stems the question; a word that one of them calls a stop word
 # is none, or "the" would be the rarest word of a collection with a single French page. Positions
@@ -42,20 +40,21 @@ WITH wording AS (
             SELECT array_agg(chunk_id) AS chunks, array_agg(impact) AS impacts FROM (
                 SELECT chunk_id, impact FROM knowledge_posting AS posting
                 WHERE posting.collection = asked.collection AND posting.term = word.term{condition}
-                ORDER BY impact DESC LIMIT %(read)s
+                ORDER BY impact DESC LIMIT %(read)s::int
             ) AS best
         ) AS best
     WHERE chunks IS NOT NULL
 ), frequency AS (
-    SELECT term, sum(CASE WHEN cardinality(chunks) < %(read)s THEN cardinality(chunks)
+    SELECT term, sum(CASE WHEN cardinality(chunks) < %(read)s::int THEN cardinality(chunks)
         ELSE greatest(cardinality(chunks), (
             SELECT common.chunks FROM knowledge_commonterm AS common
             WHERE common.collection_id = list.collection AND common.term = list.term
         )) END) AS chunks
     FROM list GROUP BY term
 ), worth AS MATERIALIZED (
-    SELECT place, term, times * ln(1 + greatest(0.5, %(chunks)s - chunks + 0.5) / (chunks + 0.5))
-        AS weight
+    SELECT place, term, times * ln(
+        1 + greatest(0.5, %(chunks)s::bigint - chunks + 0.5) / (chunks + 0.5)
+    ) AS weight
     FROM word LEFT JOIN LATERAL (
         SELECT coalesce(sum(frequency.chunks), 0) AS chunks
         FROM frequency WHERE frequency.term = word.term
@@ -67,7 +66,7 @@ WITH wording AS (
         SELECT chunk_id
         FROM worth JOIN list USING (term), unnest(chunks, impacts) AS best (chunk_id, impact)
         WHERE worth.place = asked.place
-        GROUP BY chunk_id ORDER BY sum(weight * impact) DESC, chunk_id LIMIT %(limit)s
+        GROUP BY chunk_id ORDER BY sum(weight * impact) DESC, chunk_id LIMIT %(limit)s::int
     ) AS best
 ), candidate AS (
     SELECT chunk_id FROM named UNION SELECT unnest(%(others)s::bigint[])
@@ -97,20 +96,15 @@ def find(
     """
     scores: list[dict[int, float]] = [{} for _ in wordings]
     condition = CONDITION.format(condition=scope.condition) if scope.condition else ""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            STATEMENT.format(condition=condition),
-            scope.values
-            | {
-                # PostgreSQL's text cannot hold NUL.
-                "wordings": [wording.replace("\0", " ") for wording in wordings],
-                "configs": scope.configs,
-                "chunks": scope.chunks,
-                "read": postings.READ,
-                "limit": limit,
-                "others": ids(others),
-            },
-        )
-        for place, chunk_id, score in cursor.fetchall():
-            scores[place - 1][chunk_id] = score
+    values = scope.values | {
+        # PostgreSQL's text cannot hold NUL.
+        "wordings": [wording.replace("\0", " ") for wording in wordings],
+        "configs": scope.configs,
+        "chunks": scope.chunks,
+        "read": postings.READ,
+        "limit": limit,
+        "others": array(others),
+    }
+    for place, chunk_id, score in rows(STATEMENT.format(condition=condition), values):
+        scores[place - 1][chunk_id] = score
     return scores

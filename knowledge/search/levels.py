@@ -10,13 +10,14 @@ from math import isnan
 
 import numpy as np
 
-from knowledge.search import keyword, near, spaces
+from knowledge.search import keyword, near
 from knowledge.search.encoding import Encoded
 from knowledge.search.explanation import Wording
 from knowledge.search.fusion import Scores, fused, interleaved, known, of_best
 from knowledge.search.near import Vectors
 from knowledge.search.scope import Scope
-from knowledge.search.spaces import Part, Space, likeness
+from knowledge.search.spaces import Part, Space, likeness, placed
+from knowledge.search.statements import settle
 from knowledge.search.timing import Milliseconds, timed
 
 # Of words, as part of the best chunk's, and of cosines. One set for all collections: on five judged
@@ -25,7 +26,7 @@ from knowledge.search.timing import Milliseconds, timed
 WEIGHTS = {"keyword": 0.3, "semantic": 1.0, "hierarchical": 0.15, "summary": 0.15}
 # Chunks that are named for their words. From 40 on the fusion finds the same, but what the first
 # phase of the keyword level names is not quite the best.
-LIMIT = 60
+LIMIT = 50
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ def weigh(
 
     Must run inside a transaction. Adds to `milliseconds` what each step took.
     """
+    settle()
     with timed(milliseconds, "vectors"):
         found = {
             chunk for model, rows in vectors.items() for chunk in near.find(rows, model, scope)
@@ -88,12 +90,7 @@ def weigh(
         said = [each.text if each.kind != "hyde" else "" for each in wordings]
         words = keyword.find(said, scope, limit=LIMIT, others=sorted(found))
     with timed(milliseconds, "fusion"):
-        parts = spaces.parts(list(found.union(*words)))
-        seen = [
-            there
-            for model, rows in vectors.items()
-            if (there := spaces.space(parts, model, rows, scope.models[model]))
-        ]
+        parts, seen = placed(found.union(*words), vectors, scope.models)
         levels = {"keyword": table(words, parts)} | compared(seen, len(parts))
         scores = combined(levels, wordings)
         if seen:

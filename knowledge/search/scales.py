@@ -7,9 +7,9 @@ decide alone.
 from collections.abc import Sequence
 
 import numpy as np
-from django.db import connection
 
 from knowledge.names import LOCAL_MODEL
+from knowledge.search.statements import rows
 
 # Standard deviation of the cosine of two chunks of a collection with all-MiniLM-L6-v2, for which
 # the weights were measured: 0.10 to 0.17 on five collections.
@@ -18,8 +18,8 @@ USUAL = 0.14
 MOST, FEWEST = 300, 50
 # The same ones whenever they are asked for.
 SAMPLE = """
-SELECT halfvec_send(embedding) FROM knowledge_chunkvector WHERE model = %s
-ORDER BY hashint8extended(id, 0) LIMIT %s
+SELECT halfvec_send(embedding) FROM knowledge_chunkvector WHERE model = %(model)s
+ORDER BY hashint8extended(id, 0) LIMIT %(most)s::int
 """
 # As PostgreSQL sends a vector: how many numbers there are, and a zero, then half-precision floats.
 SENT, HEADER = np.dtype(">f2"), 2
@@ -35,20 +35,21 @@ def scale(model: str) -> float:
     if model == LOCAL_MODEL:
         return 1.0
     if model not in _known:
-        with connection.cursor() as cursor:
-            cursor.execute(SAMPLE, [model, MOST])
-            sent = [row for (row,) in cursor.fetchall()]
+        sent = [each for (each,) in rows(SAMPLE, {"model": model, "most": MOST})]
         if len(sent) < FEWEST:
             return 1.0
-        vectors = received(sent)
+        dimensions = len(sent[0]) // SENT.itemsize - HEADER
+        vectors = received(sent, dimensions)
         cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
         _known[model] = USUAL / max(float(cosines.std()), USUAL / 10)
     return _known[model]
 
 
-def received(sent: Sequence[memoryview]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    """Return vectors of one length, as PostgreSQL sent them, as rows."""
-    numbers = np.frombuffer(b"".join(sent), SENT).reshape(len(sent), -1)
+def received(
+    sent: Sequence[bytes], dimensions: int
+) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    """Return vectors as rows, from what PostgreSQL sent."""
+    numbers = np.frombuffer(b"".join(sent), SENT).reshape(len(sent), HEADER + dimensions)
     return numbers[:, HEADER:].astype(np.float32)
 
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db import connection
-
 from knowledge.errors import UnknownCollection
+from knowledge.search.statements import array, rows
 
 # Below this many chunks they are counted when asked: the census may be a twentieth wrong.
 FEW = 200
@@ -20,15 +19,15 @@ FROM knowledge_collection AS collection
 COUNT = """
 SELECT count(*) FROM knowledge_chunk AS chunk
     JOIN knowledge_document AS document ON document.id = chunk.document_id
-WHERE document.collection_id = %s
+WHERE document.collection_id = %(collection)s
 """
 MATCHING = """
-SELECT coalesce(avg(CASE WHEN {condition} THEN 1 ELSE 0 END), 0)
-FROM knowledge_document AS document WHERE collection_id = ANY(%(collections)s)
+SELECT coalesce(avg(CASE WHEN {condition} THEN 1.0 ELSE 0.0 END), 0)::float8
+FROM knowledge_document AS document WHERE collection_id = ANY(%(collections)s::bigint[])
 """
 # What a document must meet; one written for nobody in particular is for every audience.
-LANGUAGE = "(language = ANY(%(languages)s) OR split_part(language, '-', 1) = ANY(%(languages)s))"
-AUDIENCE = "audience IN ('', %(audience)s)"
+LANGUAGE = "ARRAY[language::text, split_part(language, '-', 1)] && %(languages)s::text[]"
+AUDIENCE = "audience IN ('', %(audience)s::text)"
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Scope:
     def values(self) -> dict[str, Any]:
         """The parameters of the condition, and the collections."""
         return {
-            "collections": self.collections,
+            "collections": array(self.collections),
             "languages": self.languages,
             "audience": self.audience,
         }
@@ -72,11 +71,9 @@ def scope_of(names: Sequence[str], languages: Sequence[str] = (), audience: str 
 
     Raises UnknownCollection, which lists those that exist.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(COLLECTIONS)
-        rows = cursor.fetchall()
-    known = {name: rest for name, _, *rest in rows}
-    usual = [name for name, is_apart, *_ in rows if not is_apart]
+    there = rows(COLLECTIONS)
+    known = {name: rest for name, _, *rest in there}
+    usual = [name for name, is_apart, *_ in there if not is_apart]
     unknown = set(names) - known.keys()
     if unknown:
         raise UnknownCollection(unknown, known)
@@ -100,14 +97,11 @@ def counted(collection: int, chunks: int | None) -> int:
     """Return how many chunks the collection has, from the census where that is near enough."""
     if chunks is not None and chunks > FEW:
         return chunks
-    with connection.cursor() as cursor:
-        cursor.execute(COUNT, [collection])
-        return int(cursor.fetchone()[0])
+    ((count,),) = rows(COUNT, {"collection": collection})
+    return int(count)
 
 
 def narrowed(found: Scope) -> Scope:
     """Return the scope with about as many chunks as its filters leave."""
-    with connection.cursor() as cursor:
-        cursor.execute(MATCHING.format(condition=found.condition), found.values)
-        share = float(cursor.fetchone()[0])
+    ((share,),) = rows(MATCHING.format(condition=found.condition), found.values)
     return replace(found, chunks=round(found.chunks * share))

@@ -1,37 +1,41 @@
 """Spaces: where the candidates lie, as one embedding model sees them and the question."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from django.db import connection
 from numpy.typing import NDArray
 
+from knowledge.search.encoding import Encoded
 from knowledge.search.fusion import Scores, unit
-from knowledge.search.near import Vectors, ids, texts
+from knowledge.search.near import Vectors, texts
 from knowledge.search.scales import received, scale
+from knowledge.search.statements import Row, array, rows
 
-# A subquery, because a join would read every document.
+# A subquery, because a join would read every document. A section or document without a vector of
+# the model lies where the chunk does.
 PARTS = """
-SELECT id, section_id,
-    (SELECT collection_id FROM knowledge_document WHERE knowledge_document.id = document_id)
-FROM knowledge_chunk WHERE id = ANY(%s::bigint[]) ORDER BY id
+SELECT chunk.id, chunk.section_id,
+    (SELECT collection_id FROM knowledge_document WHERE knowledge_document.id = chunk.document_id)
+FROM knowledge_chunk AS chunk WHERE chunk.id = ANY(%(chunks)s::bigint[]) ORDER BY chunk.id
 """
-# A section or document without a vector of the model lies where the chunk does.
 VECTORS = """
-SELECT chunk.id, halfvec_send(vector.embedding),
+SELECT chunk.id, chunk.section_id,
+    (SELECT collection_id FROM knowledge_document WHERE knowledge_document.id = chunk.document_id),
+    halfvec_send(vector.embedding),
     ARRAY(SELECT 1 - (coalesce(of_section.embedding, vector.embedding) <=> asked)
         FROM unnest(wording.vectors) AS asked),
     ARRAY(SELECT 1 - (coalesce(of_document.embedding, vector.embedding) <=> asked)
         FROM unnest(wording.vectors) AS asked)
 FROM (SELECT %(vectors)s::text[]::halfvec[]) AS wording (vectors), knowledge_chunk AS chunk
-    JOIN knowledge_chunkvector AS vector ON vector.chunk_id = chunk.id
-        AND vector.model = %(model)s AND vector.collection_id = ANY(%(collections)s)
+    LEFT JOIN knowledge_chunkvector AS vector ON vector.chunk_id = chunk.id
+        AND vector.model = %(model)s AND vector.collection_id = ANY(%(collections)s::bigint[])
     LEFT JOIN knowledge_sectionvector AS of_section
         ON of_section.section_id = chunk.section_id AND of_section.model = %(model)s
     LEFT JOIN knowledge_documentvector AS of_document
         ON of_document.document_id = chunk.document_id AND of_document.model = %(model)s
-WHERE chunk.id = ANY(%(chunks)s::bigint[])
+WHERE chunk.id = ANY(%(chunks)s::bigint[]) ORDER BY chunk.id
 """
 # Relevance feedback, Rocchio 1971 ("The SMART Retrieval System", 14): the question moves towards
 # the mean of its best three by this part of its length. Measured on five judged collections: 0.2
@@ -76,39 +80,37 @@ class Space:
         return found
 
 
-def parts(chunks: Sequence[int]) -> list[Part]:
-    """Return the chunks in the order of their ids, without those deleted meanwhile."""
-    with connection.cursor() as cursor:
-        cursor.execute(PARTS, [ids(chunks)])
-        return [Part(*row) for row in cursor.fetchall()]
+def placed(
+    chunks: Iterable[int], vectors: Encoded, models: Mapping[str, Sequence[int]]
+) -> tuple[list[Part], list[Space]]:
+    """Return the chunks in the order of their ids, without those deleted meanwhile, and the spaces.
+
+    `models` holds the collections whose vectors are of each model; a space that none of the chunks
+    lies in is left out.
+    """
+    values: dict[str, Any] = {"chunks": array(chunks)}
+    if not vectors:
+        return [Part(*row) for row in rows(PARTS, values)], []
+    spaces = []
+    for model, questions in vectors.items():
+        place = {"model": model, "collections": array(models[model]), "vectors": texts(questions)}
+        there = rows(VECTORS, values | place)
+        spaces.append(space(model, questions, [row[3:] for row in there]))
+    return [Part(*row[:3]) for row in there], [each for each in spaces if len(each.rows)]
 
 
-def space(
-    found: Sequence[Part], model: str, questions: Vectors, collections: Sequence[int]
-) -> Space | None:
-    """Return the space of the model that `collections` use; None when no candidate is in it."""
-    place_of = {each.chunk: place for place, each in enumerate(found)}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            VECTORS,
-            {
-                "chunks": ids(list(place_of)),
-                "vectors": texts(questions),
-                "model": model,
-                "collections": list(collections),
-            },
-        )
-        rows = cursor.fetchall()
-    if not rows:
-        return None
-    chunks, sent, sections, documents = zip(*rows, strict=True)
+def space(model: str, questions: Vectors, stored: Sequence[Row]) -> Space:
+    """Return the space; `stored` holds per chunk its vector, if it has one, and similarities."""
+    places = [place for place, (sent, *_) in enumerate(stored) if sent is not None]
+    own = [stored[place] for place in places]
+    shape = (len(own), len(questions))
     return Space(
         scale=scale(model),
         questions=questions,
-        rows=np.array([place_of[chunk] for chunk in chunks], dtype=np.intp),
-        chunks=received(sent),
-        sections=np.array(sections).T,
-        documents=np.array(documents).T,
+        rows=np.array(places, dtype=np.intp),
+        chunks=received([sent for sent, _, _ in own], questions.shape[1]),
+        sections=np.array([sections for _, sections, _ in own], dtype=float).reshape(shape).T,
+        documents=np.array([documents for *_, documents in own], dtype=float).reshape(shape).T,
     )
 
 
