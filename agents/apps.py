@@ -5,11 +5,11 @@ from importlib import import_module
 from django.apps import AppConfig
 
 from agents.contract import REGISTRY, refuse_conflicts
-from agents.names import Role
+from agents.names import KIND, Role
 from agents.routing import TOGETHER
 
 FOLDERS: dict[str, tuple[Role, ...]] = {
-    "agents": (Role.COMMAND, Role.CLARIFICATION, Role.FALLBACK),
+    "agents": (Role.COMMAND, Role.CLARIFICATION, Role.MEMORY, Role.FALLBACK),
     "agents.intake": (Role.LANG, Role.TRANSLATION, Role.ESSENCE, Role.GUARDRAILS, Role.ROUTER),
     "agents.documentation": (
         Role.SEARCH,
@@ -33,4 +33,7 @@ class AgentsConfig(AppConfig):
                 module = import_module(f"{folder}.{role}")
                 if REGISTRY.get(role) is None:
                     raise LookupError(f"{module.__name__} declares no agent for the role {role}")
+        for role in Role:
+            if KIND[role] == "LLM" and REGISTRY[role].work is None:
+                raise LookupError(f"{role} has no way to work without a model")
         refuse_conflicts(TOGETHER)

@@ -15,6 +15,7 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
     "text": ("question", "/help"),
     "language": ("en", "de"),
     "clarification_result": (None, "exit"),
+    "leaving": ([], [{"role": "user", "text": "a word", "time": "2026-01-01T00:00:00+00:00"}]),
     "enabled_routes": ([Route.DOCUMENTATION], [Route.DOCUMENTATION, Route.FALLBACK]),
     "route": (None, Route.DOCUMENTATION, Route.FALLBACK),
     "search_quality": ("excellent", "good", "poor"),

@@ -72,6 +72,13 @@ class MemoryUpdates(Value):
     language_preference: Language | None = None
 
 
+class SummaryUpdate(Value):
+    """The conversation's summary with the messages that left the history folded in."""
+
+    summary: str
+    until: str  # time of the last message it covers, ISO 8601, UTC
+
+
 class Passage(Value):
     """A chunk found by search. `cosine` is None when only a keyword matched."""
 
@@ -153,6 +160,8 @@ MEMORY: dict[str, Any] = {
     "collections": list[str],  # empty: every collection
     "offers": list[str],  # titles of documents, for when nothing was searched
     "user_id": str,
+    "owner": str,  # whose content this is, for caches and budgets
+    "leaving": list[Remark],  # messages too old for `history`, not yet in the summary
 }
 
 # Bookkeeping of the framework and the manager; agents may read it, never write it.
@@ -219,6 +228,7 @@ WORK: dict[str, Any] = {
     "clarification_type": Literal["ambiguity", "scope", "context", "choice"],
     "suggested_actions": list[str],
     "route_hint": Route | None,
+    "summary_update": SummaryUpdate,
 }
 
 ATTRIBUTES: dict[str, Any] = MEMORY | BOOKKEEPING | WORK

@@ -2,13 +2,18 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from agents.attributes import ADAPTERS, BOOKKEEPING, MEMORY, UNIVERSAL, WORK
 from agents.errors import ContractError
+from agents.llm.outcomes import ModelFailure
 from agents.names import Role
+
+if TYPE_CHECKING:
+    # Needs the tables of the database, which are not there yet when agents are declared.
+    from agents.llm.model import Model
 
 Writes = dict[str, Any]
 
@@ -100,18 +105,50 @@ class Contract:
 
 
 Work = Callable[[View], Writes]
+Thought = Callable[[View, "Model"], Writes]
 
 
 @dataclass(frozen=True)
+class Done:
+    """What an agent wrote (JSON values), and whether a model or its own rules did it."""
+
+    writes: Writes
+    mode: str = ""  # "model", "extractive", or empty for an agent that never asks a model
+    degraded: str = ""  # why the rules did it although there is a model
+
+
+@dataclass
 class Agent:
-    """A contract and the pure verb that fulfils it."""
+    """A contract and the pure verbs that fulfil it: with a model, and without one."""
 
     contract: Contract
-    work: Work
+    work: Work | None = None
+    thought: Thought | None = None
 
     def __call__(self, payload: Mapping[str, Any]) -> Writes:
-        """Run on a payload; return checked writes (JSON values)."""
-        return self.contract.checked(self.work(View(self.contract, payload)))
+        """Run on a payload without a model; return checked writes (JSON values)."""
+        return self.perform(payload, None).writes
+
+    def without_model(self, work: Work) -> Work:
+        """Declare how the role works when there is no model, or it cannot be asked."""
+        self.work = work
+        return work
+
+    def perform(self, payload: Mapping[str, Any], llm: "Model | None") -> Done:
+        """Run on a payload, with the model if there is one and it can be asked."""
+        view = View(self.contract, payload)
+        degraded = ""
+        if self.thought and llm:
+            try:
+                writes = self.contract.checked(self.thought(view, llm))
+                return Done(writes, "model" if llm.number else "extractive")
+            except ModelFailure as failure:
+                degraded = f"{failure.outcome}: {failure}"
+                llm.tokens.withdraw()
+        if self.work is None:
+            raise ContractError(f"{self.contract.role} has no way to work without a model")
+        mode = "extractive" if self.thought else ""
+        return Done(self.contract.checked(self.work(view)), mode, degraded)
 
 
 REGISTRY: dict[Role, Agent] = {}
@@ -123,13 +160,31 @@ def agent(
     """Declare the decorated function as the agent of `role` and register it."""
 
     def declare(work: Work) -> Agent:
-        if role in REGISTRY:
-            raise ContractError(f"{role} has two agents")
-        declared = Agent(Contract(role, reads, writes), work)
-        REGISTRY[role] = declared
-        return declared
+        return _registered(Agent(Contract(role, reads, writes), work=work))
 
     return declare
+
+
+def llm_agent(
+    role: Role, *, reads: tuple[str, ...], writes: tuple[str, ...]
+) -> Callable[[Thought], Agent]:
+    """Declare the decorated function as the agent of `role`, which asks a model.
+
+    What it does when no model can be asked is declared beside it: `@….without_model`.
+    """
+
+    def declare(thought: Thought) -> Agent:
+        return _registered(Agent(Contract(role, reads, writes), thought=thought))
+
+    return declare
+
+
+def _registered(declared: Agent) -> Agent:
+    role = declared.contract.role
+    if role in REGISTRY:
+        raise ContractError(f"{role} has two agents")
+    REGISTRY[role] = declared
+    return declared
 
 
 def refuse_conflicts(together: tuple[Role, ...]) -> None:

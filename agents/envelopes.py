@@ -96,12 +96,19 @@ def end(envelope: Envelope, status: Status, *, error_id: str = "") -> None:
     envelope.steps.filter(status__in=("ready", "running")).update(
         status=Step.Status.CANCELLED, lease_token=None, lease_until=None
     )
+    envelope.payload["mode"] = _mode(envelope)
     envelope.save()
     envelope_ended.send(Envelope, envelope=envelope)
     _tell(envelope, "workflow_complete", status=status, error_id=error_id)
     _on_commit(
         partial(events.publish, envelope.result_list, "result", turn=envelope.pk, status=status)
     )
+
+
+def _mode(envelope: Envelope) -> str:
+    """Whether models did the turn's work, the roles' own rules, or some of each."""
+    modes = set(envelope.steps.exclude(mode="").values_list("mode", flat=True))
+    return "mixed" if len(modes) > 1 else next(iter(modes), "extractive")
 
 
 def quarantine(envelope: Envelope, step: Step, error: Exception) -> None:

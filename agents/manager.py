@@ -5,10 +5,11 @@ import uuid
 from celery import Task, shared_task
 from django.conf import settings
 
+from agents.claims import Claim
 from agents.errors import AgentError
 from agents.names import Role
 from agents.routing import decide
-from agents.steps import Claim, Outcome, perform, run_agent
+from agents.steps import Outcome, perform, run_agent
 
 
 class LoopError(AgentError):

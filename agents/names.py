@@ -19,6 +19,7 @@ class Role(StrEnum):
     RESPONSE = "response"
     QUALITY = "quality"
     CLARIFICATION = "clarification"
+    MEMORY = "memory"
     FALLBACK = "fallback"
 
     @property
@@ -46,9 +47,9 @@ INSTANCES: dict[Role, int] = {
     Role.RESPONSE: 2,
     Role.QUALITY: 1,
     Role.CLARIFICATION: 2,
+    Role.MEMORY: 1,
     Role.FALLBACK: 1,
 }
-
 
 KIND: dict[Role, str] = {
     Role.MANAGER: "routing",
@@ -67,10 +68,14 @@ KIND: dict[Role, str] = {
             Role.RESPONSE,
             Role.QUALITY,
             Role.CLARIFICATION,
+            Role.MEMORY,
         ),
         "LLM",
     ),
 }
+# Who asks language models: the LLM roles, and what is done for documents and for search.
+ENRICHMENT, EXPANSION = "enrichment", "expansion"
+THINKERS = (*(role.value for role in Role if KIND[role] == "LLM"), ENRICHMENT, EXPANSION)
 
 
 class Route(StrEnum):

@@ -38,8 +38,8 @@ class Stage(StrEnum):
 
 Payload = Mapping[str, Any]
 
-# Look at the question at the same time; what they write may not overlap.
-TOGETHER = (Role.GUARDRAILS, Role.ROUTER, Role.SEARCH)
+# Work at the same time; what they write may not overlap.
+TOGETHER = (Role.GUARDRAILS, Role.ROUTER, Role.SEARCH, Role.MEMORY)
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,14 @@ def essence(payload: Payload) -> Decision:
     if payload.get("clarification_result") == "exit":
         return _end(Stage.ESSENCE, Status.COMPLETED, says=Phrase.FAREWELL)
     if not settings.PARALLEL_INTAKE:
-        return _send(Role.GUARDRAILS)
-    skipped = () if _router(payload) else (Role.ROUTER,)
-    to = tuple(role for role in TOGETHER if role not in skipped)
+        return Decision(Stage.GUARDRAILS, (Role.GUARDRAILS, *_memory(payload)))
+    to = (Role.GUARDRAILS, *_router(payload), Role.SEARCH, *_memory(payload))
     return Decision(Stage.INTAKE, to, notes={"search_rounds": 1})
+
+
+def _memory(payload: Payload) -> tuple[Role, ...]:
+    """Messages that leave the history are folded into the summary, beside everything else."""
+    return (Role.MEMORY,) if payload.get("leaving") else ()
 
 
 def _router(payload: Payload) -> tuple[Role, ...]:

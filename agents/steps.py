@@ -14,10 +14,11 @@ from typing import Any
 
 from django.db import DataError, IntegrityError, connection, transaction
 
-from agents import envelopes, events, faults, leases
+from agents import envelopes, events, faults, leases, thinking
 from agents.attributes import UNIVERSAL
 from agents.bell import ring
-from agents.contract import REGISTRY, Writes
+from agents.claims import Claim
+from agents.contract import REGISTRY, Done
 from agents.errors import AgentError
 from agents.models import Envelope, Step
 from agents.names import Role
@@ -25,33 +26,19 @@ from agents.routing import Decision
 
 log = logging.getLogger(__name__)
 
-# Functions of the database, made by migration 0002: a round trip each, and planned only once.
+# Functions of the database, made by migrations: a round trip each, and planned only once.
 CLAIM = """SELECT * FROM agents_claim(
     %(envelope)s, %(number)s, %(token)s, %(worker)s, %(lease)s, %(attempts)s)"""
 FINISH = """SELECT * FROM agents_finish(
     %(envelope)s, %(number)s, %(token)s, %(role)s, %(output)s, %(kept)s, %(asked)s,
-    %(forget)s, %(to)s, %(stage)s)"""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One attempt at a step, held under a lease token."""
-
-    envelope_id: uuid.UUID
-    number: int
-    role: Role
-    attempt: int
-    token: uuid.UUID
-    payload: dict[str, Any]
-    process_count: int
-    stream: str
+    %(forget)s, %(to)s, %(stage)s, %(mode)s, %(degraded)s)"""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an attempt came to: writes of an agent, or the manager's decision."""
+    """What an attempt came to: what an agent did, or the manager's decision."""
 
-    writes: Writes = field(default_factory=dict)
+    done: Done = field(default_factory=lambda: Done({}))
     decision: Decision | None = None
 
 
@@ -69,9 +56,17 @@ def claim(envelope_id: uuid.UUID, number: int) -> Claim | None:
     row = _row(CLAIM, values)
     if row is None:
         return None
-    role, attempt, payload, process_count, stream = row
+    role, attempt, payload, process_count, stream, deadline = row
     return Claim(
-        envelope_id, number, Role(role), attempt, token, json.loads(payload), process_count, stream
+        envelope_id,
+        number,
+        Role(role),
+        attempt,
+        token,
+        json.loads(payload),
+        process_count,
+        stream,
+        deadline,
     )
 
 
@@ -111,7 +106,8 @@ def run_agent(held: Claim) -> Outcome:
     events.publish(
         held.stream, "agent_start", role=held.role, step=held.number, attempt=held.attempt
     )
-    return Outcome(writes=REGISTRY[held.role](held.payload))
+    with thinking.about(held) as llm:
+        return Outcome(done=REGISTRY[held.role].perform(held.payload, llm))
 
 
 def finish(held: Claim, outcome: Outcome) -> bool:
@@ -136,14 +132,15 @@ def finish(held: Claim, outcome: Outcome) -> bool:
             role=held.role,
             step=held.number,
             seconds=seconds,
-            wrote=sorted(outcome.writes),
+            wrote=sorted(outcome.done.writes),
+            mode=outcome.done.mode,
         )
     return True
 
 
 def _of_agent(held: Claim, outcome: Outcome) -> dict[str, Any]:
     """Parameters of FINISH for an agent: what it asks the user is kept apart, under its role."""
-    writes = outcome.writes
+    writes = outcome.done.writes
     asked = {}
     if writes.get("needs_clarification"):
         asked[held.role] = {
@@ -151,7 +148,14 @@ def _of_agent(held: Claim, outcome: Outcome) -> dict[str, Any]:
             "message": writes.get("clarification_message", ""),
         }
     kept = {name: value for name, value in writes.items() if name not in UNIVERSAL}
-    return _parameters(held, record=writes, kept=kept, asked=asked)
+    return _parameters(
+        held,
+        record=writes,
+        kept=kept,
+        asked=asked,
+        mode=outcome.done.mode,
+        degraded=faults.storable(outcome.done.degraded),
+    )
 
 
 def _of_decision(held: Claim, decision: Decision) -> dict[str, Any]:
@@ -168,6 +172,7 @@ def _of_decision(held: Claim, decision: Decision) -> dict[str, Any]:
 
 def _parameters(held: Claim, *, record: dict[str, Any], **given: Any) -> dict[str, Any]:
     defaults: dict[str, Any] = {"asked": {}, "forget": [], "to": None, "stage": None}
+    defaults |= {"mode": "", "degraded": ""}
     values = defaults | given
     return values | {
         "envelope": held.envelope_id,

@@ -12,8 +12,10 @@ from django.templatetags.static import static
 from environs import Env, EnvError
 from marshmallow.validate import Length, OneOf, Range
 
+from agents.llm.choices import Choice
 from agents.names import INSTANCES, Role, Route
 from assistant import embedded
+from assistant.askers import choices, resolved
 from assistant.environment import broker_url, explained, postgres_options, refuse
 from assistant.logs import to_stderr
 from knowledge.names import LOCAL_MODEL
@@ -97,8 +99,20 @@ FETCH_SECONDS: int = env.int("FETCH_SECONDS", 30, validate=_counts)
 FETCH_MAX_PAGES: int = env.int("FETCH_MAX_PAGES", 2000, validate=_counts)
 FETCH_PRIVATE_HOSTS: list[str] = env.list("FETCH_PRIVATE_HOSTS", [])
 
+# Language models. Without one, every role works by its own rules.
+MODELS: dict[str, Choice] = choices(env)
+PROMPTS_DIR: str = env.str("PROMPTS_DIR", "")
+DAILY_BUDGET: float = env.float("DAILY_BUDGET", 0, validate=Range(min=0))
+DAILY_BUDGET_PER_KEY: float = env.float("DAILY_BUDGET_PER_KEY", 0, validate=Range(min=0))
+CACHE_MODEL_SECONDS: int = env.int("CACHE_MODEL_SECONDS", 3600, validate=Range(min=0))
+CACHE_TRANSLATION_SECONDS: int = env.int("CACHE_TRANSLATION_SECONDS", 86400, validate=Range(min=0))
+CACHE_QUALITY_SECONDS: int = env.int("CACHE_QUALITY_SECONDS", 3600, validate=Range(min=0))
+CACHE_SEARCH_SECONDS: int = env.int("CACHE_SEARCH_SECONDS", 300, validate=Range(min=0))
+KNOWLEDGE_GRAPH: bool = env.bool("KNOWLEDGE_GRAPH", False)
+
 # Conversations.
 HISTORY_MESSAGES: int = env.int("HISTORY_MESSAGES", 12, validate=Range(min=2))
+HISTORY_TOKENS: int = env.int("HISTORY_TOKENS", 2000, validate=Range(min=200))
 
 LOG_LEVEL: int = env.log_level("LOG_LEVEL", logging.WARNING)
 
@@ -108,6 +122,7 @@ try:
     CELERY_BROKER_URL = broker_url(REDIS_URL)
     try:
         PROVIDERS: dict[str, Provider] = from_environment(os.environ)
+        MODELS = resolved(MODELS, PROVIDERS)
     except ValueError as error:
         refuse(*str(error).split(": ", 1))
     if EMBEDDING_MODEL != LOCAL_MODEL and parts(EMBEDDING_MODEL)[1] not in PROVIDERS:

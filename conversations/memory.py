@@ -39,6 +39,8 @@ def recall(conversation: Conversation, text: str) -> dict[str, Any]:
         "collections": collections,
         "offers": offers(collections),
         "user_id": conversation.user_id,
+        "owner": f"user:{conversation.owner_id}" if conversation.owner_id else "local",
+        "leaving": [],
     }
 
 

@@ -1,7 +1,7 @@
 """Fixtures that every test may use."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -12,6 +12,7 @@ from django.conf import settings
 from agents import envelopes, events, presence
 from agents.models import Envelope
 from assistant.environment import broker_url
+from tests.scripted import Scripted, scripted
 
 MEMORY: dict[str, Any] = {
     "text": "How do I exclude my own visits?",
@@ -28,6 +29,8 @@ MEMORY: dict[str, Any] = {
     "collections": [],
     "offers": [],
     "user_id": "",
+    "owner": "local",
+    "leaving": [],
 }
 
 Begin = Callable[..., Envelope]
@@ -62,3 +65,10 @@ def begin(transactional_db: None) -> Begin:
         return envelopes.start(MEMORY | changes, conversation_id=uuid4(), message_id=uuid4())
 
     return start
+
+
+@pytest.fixture
+def models(transactional_db: None) -> Iterator[Scripted]:
+    """A scripted model server, for agents that are handed `models.model(role)`."""
+    with scripted() as server:
+        yield server

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from agents.apps import FOLDERS
-from agents.names import Role
+from agents.names import THINKERS, Role
 from assistant.management.commands.workers import NAMES, SWEEPER
 from knowledge.names import INGEST_QUEUE
 
@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 # Each may import those after it, and itself.
 PACKAGES = ("assistant", "conversations", "agents", "knowledge", "prompts")
 LONGEST_FILE = 300
+OF_A_MODEL = ("MODEL", "SECOND_MODEL", "MAX_TOKENS", "TEMPERATURE", "TIMEOUT")
 SETTING = re.compile(r"^#?([A-Z][A-Z_]+)=", re.MULTILINE)
 DOCUMENTED = re.compile(r"^(?:- |\| )`([A-Z][A-Z_]+)`", re.MULTILINE)
 
@@ -115,6 +116,7 @@ def test_every_role_is_tested_in_a_file_of_its_word(role: Role) -> None:
 def settings_read() -> set[str]:
     """Environment variables by name: those of the settings, of STATE_DIR and of each role."""
     names = {role.concurrency_setting for role in Role}
+    names |= {f"{asker.upper()}_{setting}" for asker in THINKERS for setting in OF_A_MODEL}
     for path in sources():
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Call) and _reads(node.func) and node.args:

@@ -2,10 +2,17 @@
 
 from collections.abc import Sequence
 
+from pydantic import BaseModel, Field
+
 from agents.attributes import Evaluation, Passage, Reason
-from agents.contract import View, Writes, agent
+from agents.contract import View, Writes, llm_agent
+from agents.documentation.context import heading
+from agents.llm.model import Model
 from agents.names import Role
 from agents.terms import content_words, stem, terms
+from prompts.prompt import Block, Prompt
+
+PROMPT = Prompt("evaluator", "question", "passages")
 
 # Cosines of a question with a passage that is about it, and with one that is not: all-MiniLM-L6-v2.
 NEAR = 0.5
@@ -25,12 +32,43 @@ def _nearest(passages: Sequence[Passage]) -> float:
     return max((p.cosine for p in passages if p.cosine is not None), default=0.0)
 
 
-@agent(
+class Verdict(BaseModel):
+    """What the model says of the passages."""
+
+    sufficient: bool
+    missing: str
+    refined_query: str = Field(max_length=400)
+    confidence: float = Field(ge=0, le=1)
+
+
+@llm_agent(
     Role.EVALUATOR,
     reads=("canonical_question", "search_results", "search_stats"),
     writes=("evaluation", "refined_query", "limitations"),
 )
-def evaluate(view: View) -> Writes:
+def evaluate(view: View, llm: Model) -> Writes:
+    """Let the model say whether the passages answer the question, and what is missing."""
+    passages = view.search_results or []
+    if not passages:
+        return coverage(view)
+    verdict = llm.ask(
+        PROMPT,
+        Verdict,
+        documents=tuple(p.document_id for p in passages),
+        question=view.canonical_question or "",
+        passages=[Block("passage", f"{heading(p)}\n{p.text}") for p in passages],
+    )
+    return {
+        "evaluation": Evaluation(
+            sufficient=verdict.sufficient, missing=verdict.missing, confidence=verdict.confidence
+        ),
+        "limitations": [verdict.missing] if verdict.missing else [],
+        "refined_query": "" if verdict.sufficient else verdict.refined_query,
+    }
+
+
+@evaluate.without_model
+def coverage(view: View) -> Writes:
     """What no passage mentions is missing; how much is there decides whether it is enough."""
     question = view.canonical_question or ""
     passages = view.search_results or []

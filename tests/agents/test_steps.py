@@ -7,14 +7,15 @@ import pytest
 from django.db import IntegrityError, connection
 from django.utils.timezone import now
 
-from agents import envelopes, leases, models
-from agents.contract import Contract
+from agents import envelopes, leases
+from agents.claims import Claim
+from agents.contract import Contract, Done
 from agents.errors import AgentError
 from agents.manager import route
-from agents.models import Envelope, Fault, Step
+from agents.models import Envelope, Fault, Step, turns
 from agents.names import Role, Status
 from agents.routing import Decision, Stage
-from agents.steps import Claim, Outcome, claim, fail, finish, perform
+from agents.steps import Outcome, claim, fail, finish, perform
 from tests.conftest import Begin
 
 
@@ -128,9 +129,9 @@ def test_no_connection_is_held_while_an_agent_works(begin: Begin) -> None:
 
 
 def test_the_last_sibling_calls_the_manager_once(running: Envelope) -> None:
-    finish(held(running, 2), Outcome({"guardrails_passed": True}))
+    finish(held(running, 2), Outcome(Done({"guardrails_passed": True})))
     assert not running.steps.filter(number=4).exists()
-    finish(held(running, 3), Outcome({"search_quality": "good"}))
+    finish(held(running, 3), Outcome(Done({"search_quality": "good"})))
     assert running.steps.get(number=4).role == Role.MANAGER
     assert running.steps.count() == 4
     running.refresh_from_db()
@@ -142,7 +143,7 @@ def test_the_last_sibling_calls_the_manager_once(running: Envelope) -> None:
 def test_requests_of_parallel_agents_are_kept_apart(running: Envelope) -> None:
     for number, reason in ((2, "off_topic"), (3, "insufficient_context")):
         wishes = {"needs_clarification": True, "clarification_reason": reason}
-        finish(held(running, number), Outcome(wishes))
+        finish(held(running, number), Outcome(Done(wishes)))
     running.refresh_from_db()
     requests = running.payload["clarification_requests"]
     assert requests["guardrails"]["reason"] == "off_topic"
@@ -177,7 +178,7 @@ def test_a_broken_contract_is_not_tried_again(begin: Begin) -> None:
     envelope = begin()
 
     def work(step: Claim) -> Outcome:
-        return Outcome(Contract(Role.LANG, (), ()).checked({"target_role": "search"}))
+        return Outcome(Done(Contract(Role.LANG, (), ()).checked({"target_role": "search"})))
 
     perform(envelope.pk, 1, work)
     envelope.refresh_from_db()
@@ -189,7 +190,7 @@ def test_a_cancelled_turn_starts_nothing_more(running: Envelope) -> None:
     busy = held(running, 2)
     assert envelopes.cancel(running.pk) is True
     assert claim(running.pk, 3) is None
-    assert finish(busy, Outcome({"guardrails_passed": True})) is False
+    assert finish(busy, Outcome(Done({"guardrails_passed": True}))) is False
     assert envelopes.cancel(running.pk) is False
     running.refresh_from_db()
     assert running.status == Status.CANCELLED
@@ -254,7 +255,7 @@ def test_a_worker_whose_clock_is_behind_can_still_end_a_turn(
 ) -> None:
     envelope = begin()
     claimed = held(envelope, 1)
-    monkeypatch.setattr(models, "now", lambda: now() - timedelta(minutes=1))
+    monkeypatch.setattr(turns, "now", lambda: now() - timedelta(minutes=1))
     finish(claimed, Outcome(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED)))
     envelope.refresh_from_db()
     assert envelope.status == Status.COMPLETED
@@ -264,7 +265,7 @@ def test_a_worker_whose_clock_is_behind_can_still_end_a_turn(
 def test_an_outcome_the_database_refuses_is_a_failed_attempt(begin: Begin, said: str) -> None:
     envelope = begin()
     finish(held(envelope, 1), to(Role.RESPONSE))
-    perform(envelope.pk, 2, lambda _: Outcome({"response": said}))
+    perform(envelope.pk, 2, lambda _: Outcome(Done({"response": said})))
     step = envelope.steps.get(number=2)
     assert (step.status, step.attempt) == ("ready", 1)
     assert step.error

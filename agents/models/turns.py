@@ -87,6 +87,10 @@ class Step(models.Model):
     lease_token = models.UUIDField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     worker = models.CharField(max_length=120, blank=True)
+    # Whether a model or the role's own rules did it; empty for roles that never ask a model.
+    mode = models.CharField(max_length=10, blank=True, default="", db_default="")
+    # Why the rules did it although a model is set.
+    degraded = models.TextField(blank=True, default="", db_default="")
     output = models.JSONField(default=dict)
     error = models.TextField(blank=True)
     created = models.DateTimeField(default=now)

@@ -1,0 +1,1 @@
+"""Models: how agents ask language models, and what every call came to."""

@@ -1,0 +1,187 @@
+"""Journal: every finished call is stored before its reply is used, and found again.
+
+A step that is delivered twice finds under (step, call number) what it was answered before; an
+equal request of the same owner is served from an earlier reply while that is fresh.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Max
+from django.utils.timezone import now
+
+from agents.llm.outcomes import REPLIED, ModelFailure, Outcome
+from agents.llm.pricing import cost
+from agents.llm.requests import Reply, Request, Usage
+from agents.models import ModelCall
+from prompts.prompt import Rendered
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What calls are made for: a step of a turn, or a document."""
+
+    name: str
+    role: str
+    owner: str = ""
+    envelope_id: Any = None
+    step_number: int | None = None
+    first_attempt: bool = True  # nothing can have been stored for it before
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One call about to be made: its place, what is asked, and what tells it apart."""
+
+    subject: Subject
+    number: int
+    prompt: Rendered
+    request: Request
+    digest: str
+    documents: tuple[str, ...] = ()
+    fresh: timedelta = timedelta(0)  # how old a reply may be that is used again
+
+
+def find(entry: Entry) -> ModelCall | None:
+    """Return the finished call that answers this entry: its own from before, or an equal one.
+
+    Leaves no connection open.
+    """
+    try:
+        return _own(entry) or _equal(entry)
+    finally:
+        connection.close()
+
+
+def _own(entry: Entry) -> ModelCall | None:
+    if entry.subject.first_attempt:
+        return None
+    return ModelCall.objects.filter(
+        subject=entry.subject.name,
+        number__gte=entry.number,
+        request_hash=entry.digest,
+        outcome__in=REPLIED,
+    ).first()
+
+
+def _equal(entry: Entry) -> ModelCall | None:
+    if not entry.fresh:
+        return None
+    earlier = ModelCall.objects.filter(
+        request_hash=entry.digest,
+        owner=entry.subject.owner,
+        reusable=True,
+        outcome=Outcome.OK,
+        cached_from=None,
+        created__gt=now() - entry.fresh,
+    )
+    found = earlier.order_by("-created").first()
+    if found is None:
+        return None
+    return _store(
+        entry,
+        found.model,
+        outcome=Outcome.OK,
+        reply=found.reply,
+        finish_reason=found.finish_reason,
+        cached_from=found,
+        cost=0,
+    )
+
+
+def answered(entry: Entry, reply: Reply, attempts: list[dict[str, Any]]) -> ModelCall:
+    """Store a reply before anybody looks at it; leaves no connection open."""
+    return _closing(
+        entry,
+        reply.model or entry.request.model,
+        outcome=Outcome.OK,
+        reply=_storable(reply.text),
+        finish_reason=reply.finish_reason,
+        attempts=attempts,
+        seconds=reply.seconds,
+        first_token_seconds=reply.first_token_seconds,
+        **_spent(reply.model or entry.request.model, reply.usage),
+    )
+
+
+def failed(entry: Entry, failure: ModelFailure, attempts: list[dict[str, Any]]) -> ModelCall:
+    """Store a call that brought no reply."""
+    return _closing(
+        entry,
+        entry.request.model,
+        outcome=failure.outcome,
+        error=_storable(str(failure)),
+        attempts=attempts,
+        seconds=sum(each["seconds"] for each in attempts),
+    )
+
+
+def reply_of(call: ModelCall) -> Reply:
+    """Return the reply that a stored call brought, as it arrived."""
+    return Reply(call.reply, call.finish_reason, model=call.model)
+
+
+def amend(pk: int, failure: ModelFailure) -> None:
+    """Note that the reply of a stored call turned out to be unusable."""
+    ModelCall.objects.filter(pk=pk).update(outcome=failure.outcome, error=_storable(str(failure)))
+    connection.close()
+
+
+def _closing(entry: Entry, model: str, **values: Any) -> ModelCall:
+    try:
+        return _store(entry, model, **values)
+    finally:
+        connection.close()
+
+
+def _store(entry: Entry, model: str, **values: Any) -> ModelCall:
+    """Insert the row under its number, or the next free one when another call has it."""
+    subject = entry.subject
+    with transaction.atomic():
+        taken = None
+        if not subject.first_attempt:
+            taken = ModelCall.objects.filter(subject=subject.name).aggregate(last=Max("number"))
+        last = (taken["last"] or 0) if taken else 0
+        return ModelCall.objects.create(
+            subject=subject.name,
+            number=max(entry.number, last + 1) if taken else entry.number,
+            envelope_id=subject.envelope_id,
+            step_number=subject.step_number,
+            role=subject.role,
+            owner=subject.owner,
+            prompt=entry.prompt.name,
+            prompt_hash=entry.prompt.hash,
+            model=model,
+            provider=model.rpartition("@")[2],
+            request=_clean(entry.request.as_json()),
+            request_hash=entry.digest,
+            documents=list(entry.documents),
+            **values,
+        )
+
+
+def _spent(model: str, usage: Usage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "cost": cost(model, usage),
+    }
+
+
+def _storable(text: str) -> str:
+    # A model can write anything; PostgreSQL holds neither null characters nor halves of one.
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+
+
+def _clean(value: Any) -> Any:
+    match value:
+        case str():
+            return _storable(value)
+        case dict():
+            return {name: _clean(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_clean(each) for each in value]
+    return value

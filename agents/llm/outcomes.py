@@ -1,0 +1,70 @@
+"""Outcomes: everything a call of a model can come to, by name."""
+
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """What one call came to. Everything but `OK` is a failure with a sentence for the operator."""
+
+    OK = "ok"
+    # The model answered, but not with something that can be used.
+    TRUNCATED = "truncated"
+    REFUSED = "refused"
+    FILTERED = "filtered"
+    EMPTY = "empty"
+    MALFORMED = "malformed"
+    WRONG_SCHEMA = "wrong_schema"
+    # It took too long, or the answer broke off.
+    TIMEOUT = "timeout"
+    TOO_SLOW = "too_slow"
+    CUT_OFF = "cut_off"
+    # The provider could not be asked, whatever the question.
+    UNREACHABLE = "unreachable"
+    SERVER_ERROR = "server_error"
+    RATE_LIMITED = "rate_limited"
+    KEY_REFUSED = "key_refused"
+    MODEL_MISSING = "model_missing"
+    REJECTED = "rejected"
+    BREAKER_OPEN = "breaker_open"
+    BUDGET_SPENT = "budget_spent"
+    OUT_OF_TIME = "out_of_time"
+
+
+# Nobody looked at the question: that says nothing about it.
+OUTAGES = frozenset(
+    {
+        Outcome.UNREACHABLE,
+        Outcome.SERVER_ERROR,
+        Outcome.RATE_LIMITED,
+        Outcome.KEY_REFUSED,
+        Outcome.MODEL_MISSING,
+        Outcome.BREAKER_OPEN,
+        Outcome.BUDGET_SPENT,
+    }
+)
+# A reply came, so it was paid for: asking again would pay again.
+REPLIED = frozenset(
+    {
+        Outcome.OK,
+        Outcome.TRUNCATED,
+        Outcome.REFUSED,
+        Outcome.FILTERED,
+        Outcome.EMPTY,
+        Outcome.MALFORMED,
+        Outcome.WRONG_SCHEMA,
+    }
+)
+
+
+class ModelFailure(Exception):
+    """A model could not be asked, or what it answered cannot be used."""
+
+    def __init__(self, outcome: Outcome, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+        self.retry_after = retry_after  # seconds the provider asked to wait
+
+    @property
+    def outage(self) -> bool:
+        """Whether the provider could not be asked at all, whatever the question was."""
+        return self.outcome in OUTAGES

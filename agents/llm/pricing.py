@@ -1,0 +1,37 @@
+"""Pricing: what a call costs. An unknown price is unknown, not nothing."""
+
+from decimal import Decimal
+
+from genai_prices import Usage as Counted
+from genai_prices import calc_price
+
+from agents.llm.requests import Usage
+from agents.models import Price
+from knowledge.providers import OWN
+
+MILLION = Decimal(1_000_000)
+
+
+def cost(model: str, usage: Usage) -> Decimal | None:
+    """Return US dollars for a call of `model@provider`, or None when price or count is unknown.
+
+    A price set in admin comes first; then the published one. A model that runs on a server of
+    one's own costs nothing by the call.
+    """
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    if own := Price.objects.filter(model=model).first():
+        spent = usage.input_tokens * own.input_per_million
+        return (spent + usage.output_tokens * own.output_per_million) / MILLION
+    name, _, provider = model.rpartition("@")
+    if provider in OWN:
+        return Decimal(0)
+    counted = Counted(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cached_tokens or 0,
+    )
+    try:
+        return calc_price(counted, name, provider_id=provider).total_price
+    except LookupError:
+        return None

@@ -1,0 +1,50 @@
+"""Requests: what a model is asked, and what it replied."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+Message = dict[str, str]  # {"role": "system" | "user" | "assistant", "content": …}
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question to one model. Two equal requests may share a reply."""
+
+    model: str  # "model@provider"
+    messages: tuple[Message, ...]
+    max_tokens: int
+    temperature: float
+    schema_name: str = ""
+    schema: dict[str, Any] = field(default_factory=dict)  # JSON schema of the reply; {}: free text
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the request as JSON values, as it is kept."""
+        return asdict(self) | {"messages": list(self.messages)}
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the request, in hex."""
+        told = json.dumps(self.as_json(), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(told.encode(errors="replace")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens as the provider counted them; None: it did not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None  # of the input, read from the provider's own cache
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a model answered."""
+
+    text: str
+    finish_reason: str = "stop"
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""  # "model@provider" that answered
+    seconds: float = 0.0
+    first_token_seconds: float | None = None

@@ -1,0 +1,53 @@
+"""Tokens: pieces of an answer on their way to who watches, a few at a time."""
+
+import time
+from dataclasses import dataclass, field
+
+from agents import events
+
+# Redis and the reader are spared a message per token; nobody sees 25 of them a second apart.
+EVERY_SECONDS = 0.04
+
+
+@dataclass
+class Tokens:
+    """What one step says while it still writes. `stream` empty: nobody watches."""
+
+    stream: str = ""
+    step: int = 0
+    attempt: int = 1
+    _waiting: str = ""
+    _replaces: bool = False
+    _told: float = field(default=0.0)
+    said: bool = False
+
+    def tell(self, text: str) -> None:
+        """Pass on a piece, soon."""
+        self._waiting += text
+        if time.monotonic() - self._told >= EVERY_SECONDS:
+            self.flush()
+
+    def replace(self, text: str = "") -> None:
+        """Say that everything this turn's answer said so far is void, and begins with `text`."""
+        self._waiting, self._replaces = text, True
+        self.flush()
+
+    def withdraw(self) -> None:
+        """Say that what was said is void, if anything was."""
+        if self.said or self._waiting:
+            self.replace()
+
+    def flush(self) -> None:
+        """Pass on what waits."""
+        if not self.stream or not (self._waiting or self._replaces):
+            return
+        events.publish(
+            self.stream,
+            "token",
+            step=self.step,
+            attempt=self.attempt,
+            text=self._waiting,
+            replaces=self._replaces,
+        )
+        self._told, self.said = time.monotonic(), True
+        self._waiting, self._replaces = "", False

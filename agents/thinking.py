@@ -1,0 +1,75 @@
+"""Thinking: gives the agent at work the model of its role, for this step of this turn."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+
+from agents.claims import Claim
+from agents.llm.journal import Subject
+from agents.llm.model import Model
+from agents.llm.tokens import Tokens
+from agents.names import EXPANSION, Role
+
+# How long an equal request may be served from an earlier reply, by the setting that says so.
+FRESH: dict[str, str] = {
+    Role.TRANSLATION: "CACHE_TRANSLATION_SECONDS",
+    Role.QUALITY: "CACHE_QUALITY_SECONDS",
+}
+
+
+# What search asks a model for, it asks in the name of the step that searches.
+_searching: ContextVar[Model | None] = ContextVar("searching", default=None)
+
+
+@contextmanager
+def about(held: Claim) -> Iterator[Model | None]:
+    """Yield the model of the claimed step's role; None when none is set."""
+    asker = EXPANSION if held.role is Role.SEARCH else held.role.value
+    llm = _model(held, asker)
+    reset = _searching.set(llm if asker == EXPANSION else None)
+    try:
+        yield None if asker == EXPANSION else llm
+        if llm:
+            llm.tokens.flush()
+    finally:
+        _searching.reset(reset)
+
+
+def searching() -> Model | None:
+    """Return the model that may widen the search going on in this thread."""
+    return _searching.get()
+
+
+def fresh(asker: str) -> timedelta:
+    """Return how old a reply may be that is given again to an equal request of this asker."""
+    return timedelta(seconds=getattr(settings, FRESH.get(asker, "CACHE_MODEL_SECONDS")))
+
+
+def _model(held: Claim, asker: str) -> Model | None:
+    choice = settings.MODELS.get(asker)
+    if choice is None or not choice.model:
+        return None
+    subject = Subject(
+        name=f"{held.envelope_id}/{held.number}",
+        role=asker,
+        owner=owner(held.payload),
+        envelope_id=held.envelope_id,
+        step_number=held.number,
+        first_attempt=held.attempt == 1,
+    )
+    return Model(
+        choice,
+        subject,
+        deadline=held.deadline,
+        fresh=fresh(asker),
+        tokens=Tokens(held.stream, held.number, held.attempt),
+    )
+
+
+def owner(payload: dict[str, Any]) -> str:
+    """Return whose content a turn holds: the owner of the key, and for whom it asks."""
+    return f"{payload.get('owner', '')}/{payload.get('user_id', '')}"

@@ -1,0 +1,55 @@
+"""Scripted: models for tests, behind a real HTTP server that says what the test tells it to."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from django.conf import settings
+
+from agents.bench.modelserver import Asked, ModelServer, Said, Script, serving, shaped
+from agents.llm.journal import Subject
+from agents.llm.model import Model
+from knowledge.providers import Provider
+
+__all__ = ["Asked", "ModelServer", "Said", "Scripted", "shaped"]
+
+
+@dataclass
+class Scripted:
+    """A model server with one reply per prompt, and models that ask it."""
+
+    replies: dict[str, Said | list[Said] | Script] = field(default_factory=dict)
+    server: ModelServer = field(init=False)
+
+    def says(self, prompt: str, *said: Said | Script) -> None:
+        """Answer this prompt so, one after the other; the last one holds from then on."""
+        only = said[0] if len(said) == 1 else None
+        self.replies[prompt] = only or [each for each in said if isinstance(each, Said)]
+
+    def reply(self, asked: Asked) -> Said:
+        """Return what is said to a call; a prompt without a reply gets status 500."""
+        said = self.replies.get(asked.prompt)
+        if callable(said):
+            return said(asked)
+        if isinstance(said, list):
+            return said.pop(0) if len(said) > 1 else said[0]
+        return said or Said(status=500)
+
+    def model(self, role: str, subject: str = "test/1", **changes: object) -> Model:
+        """Return the model of a role, asking this server in nobody's name."""
+        choice = replace(settings.MODELS[role], model="fake@scripted", timeout=5.0)
+        return Model(choice, Subject(subject, role), fresh=timedelta(0), **changes)  # type: ignore[arg-type]
+
+
+@contextmanager
+def scripted() -> Iterator[Scripted]:
+    """Run a model server that providers know as `scripted`."""
+    models = Scripted()
+    with serving(models.reply) as models.server:
+        before = dict(settings.PROVIDERS)
+        settings.PROVIDERS["scripted"] = Provider("scripted", models.server.base_url, "a key")
+        try:
+            yield models
+        finally:
+            settings.PROVIDERS = before
