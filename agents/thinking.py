@@ -28,15 +28,27 @@ _searching: ContextVar[Model | None] = ContextVar("searching", default=None)
 @contextmanager
 def about(held: Claim) -> Iterator[Model | None]:
     """Yield the model of the claimed step's role; None when none is set."""
-    asker = EXPANSION if held.role is Role.SEARCH else held.role.value
-    llm = _model(held, asker)
-    reset = _searching.set(llm if asker == EXPANSION else None)
-    try:
-        yield None if asker == EXPANSION else llm
+    llm = _model(held, asker_of(held.role))
+    with lent(llm, held.role) as own:
+        yield own
         if llm:
             llm.tokens.flush()
+
+
+@contextmanager
+def lent(llm: Model | None, role: Role) -> Iterator[Model | None]:
+    """Yield the model if the role asks it itself; what search asks for, it asks elsewhere."""
+    searches = role is Role.SEARCH
+    reset = _searching.set(llm if searches else None)
+    try:
+        yield None if searches else llm
     finally:
         _searching.reset(reset)
+
+
+def asker_of(role: Role) -> str:
+    """Return in whose name a role asks models, as settings call it."""
+    return EXPANSION if role is Role.SEARCH else role.value
 
 
 def searching() -> Model | None:

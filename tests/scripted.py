@@ -8,11 +8,14 @@ from datetime import timedelta
 from django.conf import settings
 
 from agents.bench.modelserver import Asked, ModelServer, Said, Script, serving, shaped
+from agents.llm import breaker, dialects, patience
 from agents.llm.journal import Subject
 from agents.llm.model import Model
 from knowledge.providers import Provider
 
 __all__ = ["Asked", "ModelServer", "Said", "Scripted", "shaped"]
+
+KEY = "a-secret-key"
 
 
 @dataclass
@@ -21,6 +24,7 @@ class Scripted:
 
     replies: dict[str, Said | list[Said] | Script] = field(default_factory=dict)
     server: ModelServer = field(init=False)
+    waits: list[float] = field(default_factory=list)  # seconds between attempts, not waited for
 
     def says(self, prompt: str, *said: Said | Script) -> None:
         """Answer this prompt so, one after the other; the last one holds from then on."""
@@ -44,12 +48,15 @@ class Scripted:
 
 @contextmanager
 def scripted() -> Iterator[Scripted]:
-    """Run a model server that providers know as `scripted`."""
+    """Run a model server that providers know as `scripted`, and of which nothing is known yet."""
     models = Scripted()
+    breaker.forget("scripted")
+    dialects.forget()
     with serving(models.reply) as models.server:
-        before = dict(settings.PROVIDERS)
-        settings.PROVIDERS["scripted"] = Provider("scripted", models.server.base_url, "a key")
+        before, slept = dict(settings.PROVIDERS), patience.sleep
+        settings.PROVIDERS["scripted"] = Provider("scripted", models.server.base_url, KEY)
+        patience.sleep = models.waits.append
         try:
             yield models
         finally:
-            settings.PROVIDERS = before
+            settings.PROVIDERS, patience.sleep = before, slept

@@ -61,6 +61,11 @@ class Said:
     choices: bool = True  # False: a completion without a choice
     usage: bool = True
     refusal: str = ""
+    whole: bool = False  # a completion in one piece, also when a stream was asked for
+    done: bool = True  # False: a stream that does not say that it is done
+    extra: dict[str, Any] = field(default_factory=dict)  # fields beside those of OpenAI
+    tool_calls: list[dict[str, Any]] = field(default_factory=list)
+    pieces: list[str] | None = None  # of the text, instead of a few characters each
 
 
 Script = Callable[[Asked], Said]
@@ -77,6 +82,7 @@ class ModelServer:
     def __init__(self, script: Script) -> None:
         self.script = script
         self.ledger: list[Asked] = []
+        self.connections = 0  # that were opened so far
         self.port = 0
         self._ready = threading.Event()
         self._loop = asyncio.new_event_loop()
@@ -117,6 +123,7 @@ class ModelServer:
         self._loop.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         try:
             while asked := await _received(reader):
                 self.ledger.append(asked)
@@ -152,7 +159,7 @@ async def _answer(asked: Asked, said: Said, writer: asyncio.StreamWriter) -> Non
     if said.status != 200 or said.body is not None:
         await asyncio.sleep(said.seconds)
         _send(writer, said.body if said.body is not None else _error(said), said)
-    elif asked.body.get("stream"):
+    elif asked.body.get("stream") and not said.whole:
         await _stream(asked, said, writer)
     else:
         await asyncio.sleep(said.seconds)
@@ -171,7 +178,7 @@ async def _stream(asked: Asked, said: Said, writer: asyncio.StreamWriter) -> Non
     writer.write(
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
-    pieces = _pieces(said.text)
+    pieces = _pieces(said) if said.choices else []
     first = said.first_after if said.first_after is not None else said.seconds / (len(pieces) + 1)
     pause = (said.seconds - first) / max(len(pieces) - 1, 1)
     for place, piece in enumerate(pieces):
@@ -179,21 +186,30 @@ async def _stream(asked: Asked, said: Said, writer: asyncio.StreamWriter) -> Non
         if place == said.cut_after:
             writer.transport.abort()
             raise ConnectionResetError
-        _event(writer, _chunk(asked, [{"index": 0, "delta": {"content": piece}}]))
+        delta = {"content": piece} | said.extra
+        _event(writer, _chunk(asked, [{"index": 0, "delta": delta}]) | said.extra)
         await writer.drain()
     if not pieces:
         await asyncio.sleep(said.seconds)
+    for call in said.tool_calls:
+        _event(writer, _chunk(asked, [{"index": 0, "delta": {"tool_calls": [call]}}]))
     last: dict[str, Any] = {"refusal": said.refusal} if said.refusal else {}
-    choices = [{"index": 0, "delta": last, "finish_reason": said.finish}] if said.choices else []
+    finish = said.finish or None
+    choices = [{"index": 0, "delta": last, "finish_reason": finish}] if said.choices else []
     _event(writer, _chunk(asked, choices))
-    if said.usage:
+    # Told, as OpenAI does, to who asks for it.
+    if said.usage and asked.body.get("stream_options", {}).get("include_usage"):
         _event(writer, _chunk(asked, []) | {"usage": _usage(asked, said)})
-    writer.write(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
+    if said.done:
+        writer.write(b"e\r\ndata: [DONE]\n\n\r\n")
+    writer.write(b"0\r\n\r\n")
 
 
-def _pieces(text: str) -> list[str]:
+def _pieces(said: Said) -> list[str]:
     """The text in pieces of a few characters, as tokens are."""
-    return [text[place : place + 6] for place in range(0, len(text), 6)]
+    if said.pieces is not None:
+        return said.pieces
+    return [said.text[place : place + 6] for place in range(0, len(said.text), 6)]
 
 
 def _event(writer: asyncio.StreamWriter, data: dict[str, Any]) -> None:
@@ -212,8 +228,14 @@ def _chunk(asked: Asked, choices: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _completion(asked: Asked, said: Said) -> dict[str, Any]:
-    message = {"role": "assistant", "content": said.text, "refusal": said.refusal or None}
-    choice = {"index": 0, "message": message, "finish_reason": said.finish}
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": said.text,
+        "refusal": said.refusal or None,
+    }
+    if said.tool_calls:
+        message["tool_calls"] = said.tool_calls
+    choice = {"index": 0, "message": message | said.extra, "finish_reason": said.finish or None}
     told: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -221,7 +243,7 @@ def _completion(asked: Asked, said: Said) -> dict[str, Any]:
         "model": asked.body.get("model", ""),
         "choices": [choice] if said.choices else [],
     }
-    return told | ({"usage": _usage(asked, said)} if said.usage else {})
+    return told | said.extra | ({"usage": _usage(asked, said)} if said.usage else {})
 
 
 def _usage(asked: Asked, said: Said) -> dict[str, int]:

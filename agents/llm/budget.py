@@ -1,4 +1,8 @@
-"""Budget: what may be spent on models in a day, altogether and by one owner's keys."""
+"""Budget: what may be spent on models in a day, altogether and by the keys of one user.
+
+What is counted are the calls in the journal that have a price. Calls that are on their way are
+not in it yet: as many as run at once may go beyond the budget.
+"""
 
 from datetime import UTC, datetime, time
 from decimal import Decimal
@@ -13,10 +17,7 @@ from agents.models import Budget, ModelCall
 
 
 def allow(owner: str) -> None:
-    """Raise ModelFailure (BUDGET_SPENT) when today's money is spent; days are those of UTC.
-
-    Only what has a known price can be counted.
-    """
+    """Raise ModelFailure (BUDGET_SPENT) when today's money is spent; days are those of UTC."""
     try:
         _allow(owner)
     finally:
@@ -28,17 +29,23 @@ def _allow(owner: str) -> None:
     if settings.DAILY_BUDGET and _sum(today) >= settings.DAILY_BUDGET:
         raise ModelFailure(
             Outcome.BUDGET_SPENT,
-            f"today's budget of {settings.DAILY_BUDGET} USD is spent (DAILY_BUDGET)",
+            f"Today's budget of {settings.DAILY_BUDGET:g} USD for models is spent; raise "
+            "DAILY_BUDGET, or wait until midnight UTC.",
         )
-    most = _most(owner)
-    if owner and most and _sum(today.filter(owner=owner)) >= most:
+    # Behind the slash stands for whom the key asked; all of them are spending its money.
+    payer, slash, _ = owner.partition("/")
+    most = _most(payer)
+    if payer and most and _sum(today.filter(owner__startswith=payer + slash)) >= most:
         raise ModelFailure(
-            Outcome.BUDGET_SPENT, f"today's budget of {most} USD of {owner} is spent"
+            Outcome.BUDGET_SPENT,
+            f"Today's budget of {most:f} USD for the keys of {payer} is spent; raise it under "
+            "Budgets in admin or by DAILY_BUDGET_PER_KEY, or wait until midnight UTC.",
         )
 
 
-def _most(owner: str) -> Decimal:
-    named = owner.partition("/")[0].removeprefix("user:")
+def _most(payer: str) -> Decimal:
+    """Return the US dollars that an owner's keys may spend in a day; 0: no limit."""
+    named = payer.removeprefix("user:")
     own = Budget.objects.filter(owner_id=int(named)).first() if named.isdigit() else None
     return own.usd_per_day if own else Decimal(str(settings.DAILY_BUDGET_PER_KEY))
 

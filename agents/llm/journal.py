@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Max
 from django.utils.timezone import now
 
+from agents.faults import storable
 from agents.llm.outcomes import REPLIED, ModelFailure, Outcome
 from agents.llm.pricing import cost
 from agents.llm.requests import Reply, Request, Usage
 from agents.models import ModelCall
 from prompts.prompt import Rendered
+
+NUMBER_TAKEN = "model_call_once_per_number_of_a_subject"
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Entry:
     digest: str
     documents: tuple[str, ...] = ()
     fresh: timedelta = timedelta(0)  # how old a reply may be that is used again
+    used: tuple[int, ...] = ()  # ids of the calls whose replies were used already
 
 
 def find(entry: Entry) -> ModelCall | None:
@@ -58,12 +62,10 @@ def find(entry: Entry) -> ModelCall | None:
 def _own(entry: Entry) -> ModelCall | None:
     if entry.subject.first_attempt:
         return None
-    return ModelCall.objects.filter(
-        subject=entry.subject.name,
-        number__gte=entry.number,
-        request_hash=entry.digest,
-        outcome__in=REPLIED,
-    ).first()
+    own = ModelCall.objects.filter(
+        subject=entry.subject.name, request_hash=entry.digest, outcome__in=REPLIED
+    )
+    return own.exclude(pk__in=entry.used).first()
 
 
 def _equal(entry: Entry) -> ModelCall | None:
@@ -97,7 +99,7 @@ def answered(entry: Entry, reply: Reply, attempts: list[dict[str, Any]]) -> Mode
         entry,
         reply.model or entry.request.model,
         outcome=Outcome.OK,
-        reply=_storable(reply.text),
+        reply=storable(reply.text),
         finish_reason=reply.finish_reason,
         attempts=attempts,
         seconds=reply.seconds,
@@ -112,7 +114,7 @@ def failed(entry: Entry, failure: ModelFailure, attempts: list[dict[str, Any]]) 
         entry,
         entry.request.model,
         outcome=failure.outcome,
-        error=_storable(str(failure)),
+        error=storable(str(failure)),
         attempts=attempts,
         seconds=sum(each["seconds"] for each in attempts),
     )
@@ -125,7 +127,7 @@ def reply_of(call: ModelCall) -> Reply:
 
 def amend(pk: int, failure: ModelFailure) -> None:
     """Note that the reply of a stored call turned out to be unusable."""
-    ModelCall.objects.filter(pk=pk).update(outcome=failure.outcome, error=_storable(str(failure)))
+    ModelCall.objects.filter(pk=pk).update(outcome=failure.outcome, error=storable(str(failure)))
     connection.close()
 
 
@@ -137,29 +139,38 @@ def _closing(entry: Entry, model: str, **values: Any) -> ModelCall:
 
 
 def _store(entry: Entry, model: str, **values: Any) -> ModelCall:
-    """Insert the row under its number, or the next free one when another call has it."""
+    """Insert the row under its number, or the next free one when another call has it.
+
+    Another attempt at the same step may be storing its calls at the same time.
+    """
     subject = entry.subject
-    with transaction.atomic():
-        taken = None
-        if not subject.first_attempt:
+    row = ModelCall(
+        subject=subject.name,
+        number=entry.number,
+        envelope_id=subject.envelope_id,
+        step_number=subject.step_number,
+        role=subject.role,
+        owner=subject.owner,
+        prompt=entry.prompt.name,
+        prompt_hash=entry.prompt.hash,
+        model=model,
+        provider=model.rpartition("@")[2],
+        request=_clean(entry.request.as_json()),
+        request_hash=entry.digest,
+        documents=list(entry.documents),
+        **values,
+    )
+    while True:
+        try:
+            with transaction.atomic():
+                row.save(force_insert=True)
+        except IntegrityError as error:
+            if NUMBER_TAKEN not in str(error):
+                raise
             taken = ModelCall.objects.filter(subject=subject.name).aggregate(last=Max("number"))
-        last = (taken["last"] or 0) if taken else 0
-        return ModelCall.objects.create(
-            subject=subject.name,
-            number=max(entry.number, last + 1) if taken else entry.number,
-            envelope_id=subject.envelope_id,
-            step_number=subject.step_number,
-            role=subject.role,
-            owner=subject.owner,
-            prompt=entry.prompt.name,
-            prompt_hash=entry.prompt.hash,
-            model=model,
-            provider=model.rpartition("@")[2],
-            request=_clean(entry.request.as_json()),
-            request_hash=entry.digest,
-            documents=list(entry.documents),
-            **values,
-        )
+            row.pk, row.number = None, taken["last"] + 1
+        else:
+            return row
 
 
 def _spent(model: str, usage: Usage) -> dict[str, Any]:
@@ -171,15 +182,10 @@ def _spent(model: str, usage: Usage) -> dict[str, Any]:
     }
 
 
-def _storable(text: str) -> str:
-    # A model can write anything; PostgreSQL holds neither null characters nor halves of one.
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
-
-
 def _clean(value: Any) -> Any:
     match value:
         case str():
-            return _storable(value)
+            return storable(value)
         case dict():
             return {name: _clean(each) for name, each in value.items()}
         case list() | tuple():

@@ -1,28 +1,46 @@
 """Model: how an agent asks a language model. Every call is journalled, priced and bounded."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from agents.llm import budget, journal
+from agents.llm import budget, dialects, journal
 from agents.llm.choices import Choice
 from agents.llm.journal import Entry, Subject
-from agents.llm.outcomes import ModelFailure, Outcome
-from agents.llm.patience import Failed, obtain
+from agents.llm.outcomes import ModelFailure, Outcome, telling
+from agents.llm.patience import Failed, Listener, OnText, obtain
 from agents.llm.requests import Reply, Request
 from agents.llm.structured import parsed, schema_of
 from agents.llm.tokens import Tokens
-from agents.llm.verdicts import refuse_unusable
+from agents.llm.verdicts import named, refuse_unusable
+from agents.models import ModelCall
 from prompts.prompt import Prompt, Rendered
 
 Shape = TypeVar("Shape", bound=BaseModel)
-OnText = Callable[[str], None]
-REPAIR = Prompt("_repair", "problem")
+Result = TypeVar("Result")
+REPAIR = Prompt("_repair", "problem", "schema")
 # A reply that did not have its shape is worth one more try, of the same model.
 REPAIRABLE = frozenset({Outcome.EMPTY, Outcome.MALFORMED, Outcome.WRONG_SCHEMA})
+# Nothing that another model could do better.
+FINAL = frozenset({Outcome.BUDGET_SPENT, Outcome.OUT_OF_TIME})
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one model is asked: a request, and what it is equal to where requests are compared."""
+
+    rendered: Rendered
+    request: Request
+    same: Request
+    documents: tuple[str, ...]
+
+    def changed(self, change: Callable[[Request], Request]) -> "Question":
+        """Return the question with both requests changed alike."""
+        return replace(self, request=change(self.request), same=change(self.same))
 
 
 @dataclass
@@ -34,6 +52,7 @@ class Model:
     deadline: datetime | None = None
     fresh: timedelta = timedelta(0)  # how old a reply to an equal request may be
     tokens: Tokens = field(default_factory=Tokens)  # where an answer is told while it is written
+    journal: Any = journal  # where calls are found and kept; a replay brings its own
     number: int = 0  # of the last call
     calls: list[int] = field(default_factory=list)  # ids of the ModelCall rows, in order
 
@@ -52,20 +71,8 @@ class Model:
         `values` fill the prompt in. `alike` replaces some of them where requests are compared:
         what differs only there may share a reply. `documents` are the ids of those quoted in it.
         """
-        rendered = prompt.render(values)
-        same = prompt.render(values | alike) if alike else rendered
-        failure: ModelFailure | None = None
-        for name in self._models():
-            request = self._request(name, rendered, shape)
-            digest = self._request(name, same, shape).digest()
-            try:
-                return self._shaped(rendered, request, digest, documents, shape)
-            except ModelFailure as error:
-                failure = error
-                if error.outcome in {Outcome.BUDGET_SPENT, Outcome.OUT_OF_TIME}:
-                    break
-        assert failure is not None  # noqa: S101
-        raise failure
+        asked = self._questions(prompt, values, alike, documents, shape)
+        return self._first(asked, lambda question: self._shaped(question, shape))
 
     def write(
         self,
@@ -83,30 +90,36 @@ class Model:
         `on_restart` says that the pieces so far are void: the text begins again. A reply that hit
         the limit of tokens is returned with `finish_reason` "length". Raises ModelFailure.
         """
+        asked = self._questions(prompt, values, alike, documents)
+        listener = Listener(on_text, on_restart)
+
+        def written(question: Question) -> Reply:
+            listener.restart()
+            return self._reply(question, listener, whole=False)[0]
+
+        return self._first(asked, written)
+
+    def _questions(
+        self,
+        prompt: Prompt,
+        values: dict[str, Any],
+        alike: dict[str, Any] | None,
+        documents: tuple[str, ...],
+        shape: type[BaseModel] | None = None,
+    ) -> list[Question]:
         rendered = prompt.render(values)
         same = prompt.render(values | alike) if alike else rendered
-        failure: ModelFailure | None = None
-        for name in self._models():
-            if failure and on_restart:
-                on_restart()
-            request = self._request(name, rendered)
-            digest = self._request(name, same).digest()
-            entry = self._entry(rendered, request, digest, documents)
-            try:
-                return self._reply(entry, on_text, on_restart, whole=False)
-            except ModelFailure as error:
-                failure = error
-                if error.outcome in {Outcome.BUDGET_SPENT, Outcome.OUT_OF_TIME}:
-                    break
-        assert failure is not None  # noqa: S101
-        raise failure
+        return [
+            Question(
+                rendered,
+                self._request(name, rendered, shape),
+                self._request(name, same, shape),
+                documents,
+            )
+            for name in self.choice.models()
+        ]
 
-    def _models(self) -> Iterator[str]:
-        yield from self.choice.models()
-
-    def _request(
-        self, model: str, rendered: Rendered, shape: type[BaseModel] | None = None
-    ) -> Request:
+    def _request(self, model: str, rendered: Rendered, shape: type[BaseModel] | None) -> Request:
         return Request(
             model=model,
             messages=rendered.messages,
@@ -116,77 +129,106 @@ class Model:
             schema=schema_of(shape) if shape else {},
         )
 
-    def _shaped(
-        self,
-        rendered: Rendered,
-        request: Request,
-        digest: str,
-        documents: tuple[str, ...],
-        shape: type[Shape],
-    ) -> Shape:
-        """Ask, and once more with what was wrong when the reply does not have the shape."""
-        entry = self._entry(rendered, request, digest, documents)
-        reply = Reply("")
-        try:
-            reply = self._reply(entry)
-            return self._checked(reply, shape)
-        except ModelFailure as failure:
-            if failure.outcome not in REPAIRABLE:
-                raise
-            asked = REPAIR.render({"problem": str(failure)}).messages[1]
-            said = {"role": "assistant", "content": reply.text or "(nothing)"}
-            again = replace(request, messages=(*request.messages, said, asked))
-            entry = self._entry(rendered, again, again.digest(), documents)
-            return self._checked(self._reply(entry), shape)
+    def _first(self, questions: list[Question], ask: Callable[[Question], Result]) -> Result:
+        """Return what the first model says that can answer."""
+        failures: list[ModelFailure] = []
+        for question in questions:
+            try:
+                return ask(question)
+            except ModelFailure as failure:
+                failures.append(failure)
+                if failure.outcome in FINAL:
+                    break
+        raise telling(failures)
 
-    def _checked(self, reply: Reply, shape: type[Shape]) -> Shape:
+    def _shaped(self, question: Question, shape: type[Shape]) -> Shape:
+        """Ask, and once more if the model can do better when it is told what was wrong."""
+        try:
+            return self._parsed(question, shape)
+        except ModelFailure as failure:
+            change = _remedy(failure)
+            if change is None:
+                raise
+            if failure.outcome in {Outcome.MALFORMED, Outcome.WRONG_SCHEMA}:
+                dialects.spell_out(question.request.model)
+            try:
+                return self._parsed(question.changed(change), shape)
+            except ModelFailure as second:
+                raise telling([failure, second]) from second
+
+    def _parsed(self, question: Question, shape: type[Shape]) -> Shape:
+        reply, call = self._reply(question, Listener())
         try:
             return parsed(reply.text, shape)
         except ModelFailure as failure:
-            journal.amend(self.calls[-1], failure)
-            raise
-
-    def _entry(
-        self, rendered: Rendered, request: Request, digest: str, documents: tuple[str, ...]
-    ) -> Entry:
-        self.number += 1
-        return Entry(self.subject, self.number, rendered, request, digest, documents, self.fresh)
+            told = ModelFailure(
+                failure.outcome,
+                f"{named(reply.model)}: {failure}",
+                said=failure.said,
+                problem=str(failure),
+            )
+            self.journal.amend(call, told)
+            raise told from failure
 
     def _reply(
-        self,
-        entry: Entry,
-        on_text: OnText | None = None,
-        on_restart: Callable[[], None] | None = None,
-        *,
-        whole: bool = True,
-    ) -> Reply:
-        """Return the reply to one entry, from the journal or the provider, checked."""
-        if stored := journal.find(entry):
-            self.calls.append(stored.pk)
-            reply = journal.reply_of(stored)
+        self, question: Question, listener: Listener, *, whole: bool = True
+    ) -> tuple[Reply, int]:
+        """Return the reply, from the journal or the provider, and the id of its row."""
+        self.number += 1
+        entry = Entry(
+            self.subject,
+            self.number,
+            question.rendered,
+            question.request,
+            question.same.digest(),
+            question.documents,
+            self.fresh,
+            tuple(self.calls),
+        )
+        stored = self.journal.find(entry)
+        reply = self.journal.reply_of(stored) if stored else None
+        if reply is None:
+            reply, stored = self._obtained(entry, listener)
+        elif reply.text:
+            listener.tell(reply.text)
+        self.calls.append(stored.pk)
+        try:
             refuse_unusable(reply, whole=whole)
-            if on_text:
-                on_text(reply.text)
-            return reply
+        except ModelFailure as failure:
+            self.journal.amend(stored.pk, failure)
+            raise
+        return reply, stored.pk
+
+    def _obtained(self, entry: Entry, listener: Listener) -> tuple[Reply, ModelCall]:
+        """Ask the provider; what came of it is stored before anybody looks at it."""
         try:
             budget.allow(self.subject.owner)
             reply, attempts = obtain(
                 entry.request,
                 seconds=self.choice.timeout,
                 deadline=self.deadline,
-                on_text=on_text,
-                on_restart=on_restart,
+                listener=listener,
             )
         except Failed as failed:
-            self.calls.append(journal.failed(entry, failed.failure, failed.attempts).pk)
+            self.calls.append(self.journal.failed(entry, failed.failure, failed.attempts).pk)
             raise failed.failure from failed
         except ModelFailure as failure:
-            self.calls.append(journal.failed(entry, failure, []).pk)
+            self.calls.append(self.journal.failed(entry, failure, []).pk)
             raise
-        self.calls.append(journal.answered(entry, reply, attempts).pk)
-        try:
-            refuse_unusable(reply, whole=whole)
-        except ModelFailure as failure:
-            journal.amend(self.calls[-1], failure)
-            raise
-        return reply
+        return reply, self.journal.answered(entry, reply, attempts)
+
+
+def _remedy(failure: ModelFailure) -> Callable[[Request], Request] | None:
+    """Return how a request is put again after this failure; None: it would not help."""
+    if failure.outcome is Outcome.TRUNCATED:
+        return lambda request: replace(request, max_tokens=2 * request.max_tokens)
+    if failure.outcome not in REPAIRABLE:
+        return None
+    said = {"role": "assistant", "content": failure.said or "(nothing)"}
+
+    def mended(request: Request) -> Request:
+        told = {"problem": failure.problem, "schema": json.dumps(request.schema)}
+        asked = REPAIR.render(told).messages[1]
+        return replace(request, messages=(*request.messages, said, asked))
+
+    return mended

@@ -1,5 +1,6 @@
 """Outcomes: everything a call of a model can come to, by name."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 
@@ -56,15 +57,39 @@ REPLIED = frozenset(
 )
 
 
+# No request was sent.
+UNASKED = frozenset({Outcome.BREAKER_OPEN, Outcome.BUDGET_SPENT, Outcome.OUT_OF_TIME})
+
+
 class ModelFailure(Exception):
     """A model could not be asked, or what it answered cannot be used."""
 
-    def __init__(self, outcome: Outcome, message: str, *, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        outcome: Outcome,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        said: str = "",
+        problem: str = "",
+    ) -> None:
         super().__init__(message)
         self.outcome = outcome
         self.retry_after = retry_after  # seconds the provider asked to wait
+        self.said = said  # the reply that cannot be used
+        self.problem = problem or message  # in words for the model that is to mend it
 
     @property
     def outage(self) -> bool:
         """Whether the provider could not be asked at all, whatever the question was."""
         return self.outcome in OUTAGES
+
+
+def telling(failures: Sequence[ModelFailure]) -> ModelFailure:
+    """Return the one of several models' failures that says most of why there is no reply.
+
+    One that the question may have provoked comes before an outage: it must not be hidden by a
+    second model that merely could not be asked.
+    """
+    asked = [each for each in failures if each.outcome not in UNASKED] or failures
+    return next((each for each in asked if not each.outage), asked[-1])

@@ -1,18 +1,41 @@
-"""Patience: one call with its retries, within the time the turn has left."""
+"""Patience: one call with its retries, within the time the turn has left.
 
+Written by hand and not with a library for retries: what decides whether to wait is the turn's
+deadline, what the provider asked for, and the breaker, and every attempt is written down.
+"""
+
+import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
+from importlib import import_module
 from typing import Any
 
 from django.utils.timezone import now
 
-from agents.llm.outcomes import ModelFailure, Outcome
+from agents.llm import breaker
+from agents.llm.outcomes import UNASKED, ModelFailure, Outcome
 from agents.llm.requests import Reply, Request
-from agents.llm.transport import OnText, send
+from knowledge.providers import parts
 
-# Less than this is no time for a model: what works without one needs it to finish the turn.
+OnText = Callable[[str], None]
+# Imported when a model is asked for the first time.
+TRANSPORT = "agents.llm.transport"
+
+ATTEMPTS = 3
+FIRST_WAIT_SECONDS = 0.4
+# Whoever asks for more is left to the second model, or to what works without one.
+LONGEST_WAIT_SECONDS = 60.0
+# What works without a model needs these to finish the turn.
+RESERVE_SECONDS = 1.0
+# Less than this is no time for a model.
 LEAST_SECONDS = 1.0
+AGAIN = frozenset(
+    {Outcome.RATE_LIMITED, Outcome.SERVER_ERROR, Outcome.UNREACHABLE, Outcome.CUT_OFF}
+)
+
+sleep: Callable[[float], None] = time.sleep
 
 
 class Failed(Exception):
@@ -24,26 +47,96 @@ class Failed(Exception):
         self.attempts = attempts
 
 
+@dataclass
+class Listener:
+    """Who is handed the pieces of a reply, and told when those so far are void."""
+
+    on_text: OnText | None = None
+    on_restart: Callable[[], None] | None = None
+    told: bool = False
+
+    def tell(self, text: str) -> None:
+        """Hand on a piece."""
+        self.told = True
+        if self.on_text:
+            self.on_text(text)
+
+    def restart(self) -> None:
+        """Say that the reply begins again, if anything of it was told."""
+        if self.told and self.on_restart:
+            self.on_restart()
+        self.told = False
+
+
 def obtain(
-    request: Request,
-    *,
-    seconds: float,
-    deadline: datetime | None = None,
-    on_text: OnText | None = None,
-    on_restart: Callable[[], None] | None = None,
+    request: Request, *, seconds: float, deadline: datetime | None = None, listener: Listener
 ) -> tuple[Reply, list[dict[str, Any]]]:
-    """Return the reply and the failed attempts before it. Raises Failed."""
-    begun = time.monotonic()
-    left = (deadline - now()).total_seconds() if deadline else seconds
-    if left < LEAST_SECONDS:
-        raise Failed(ModelFailure(Outcome.OUT_OF_TIME, "the turn has no time left"), [])
+    """Return the reply and the failed attempts before it. Raises Failed.
+
+    One attempt takes `seconds` at most, and none goes on beyond the deadline.
+    """
+    attempts: list[dict[str, Any]] = []
+    failure: ModelFailure | None = None
+    while True:
+        begun = time.monotonic()
+        try:
+            return _attempt(request, seconds, deadline, listener), attempts
+        except ModelFailure as error:
+            if error.outcome in UNASKED:
+                raise Failed(failure or error, attempts) from error
+            failure = error
+            attempts.append(_noted(request, error, time.monotonic() - begun))
+        pause = wait(failure, len(attempts), time_left(deadline))
+        if pause is None:
+            raise Failed(failure, attempts) from failure
+        listener.restart()
+        sleep(pause)
+
+
+def _attempt(
+    request: Request, seconds: float, deadline: datetime | None, listener: Listener
+) -> Reply:
+    left = time_left(deadline)
+    if left is not None and left < LEAST_SECONDS:
+        raise ModelFailure(Outcome.OUT_OF_TIME, "The turn has no time left to ask a model.")
+    given = seconds if left is None else min(seconds, left)
+    provider = parts(request.model)[1]
+    breaker.admit(provider, seconds=given)
     try:
-        return send(request, seconds=min(seconds, left), on_text=on_text), []
+        reply: Reply = import_module(TRANSPORT).send(request, seconds=given, on_text=listener.tell)
     except ModelFailure as failure:
-        attempt = {
-            "model": request.model,
-            "outcome": failure.outcome,
-            "seconds": round(time.monotonic() - begun, 3),
-            "error": str(failure),
-        }
-        raise Failed(failure, [attempt]) from failure
+        breaker.failed(provider, failure, hurried=given < seconds)
+        raise
+    breaker.succeeded(provider)
+    return reply
+
+
+def time_left(deadline: datetime | None) -> float | None:
+    """Return how many seconds models may still take; None: as many as they want."""
+    return (deadline - now()).total_seconds() - RESERVE_SECONDS if deadline else None
+
+
+def wait(failure: ModelFailure, made: int, left: float | None) -> float | None:
+    """Return how many seconds to wait before the next attempt; None: there is none.
+
+    As long as the provider asked, or else twice as long each time, and up to half of it less by
+    chance, so that those who failed together don't come again together.
+    """
+    if failure.outcome not in AGAIN or made >= ATTEMPTS:
+        return None
+    most = FIRST_WAIT_SECONDS * 2 ** (made - 1)
+    pause = failure.retry_after
+    if pause is None:
+        pause = most * (1 - random.random() / 2)  # noqa: S311
+    if pause > LONGEST_WAIT_SECONDS or (left is not None and pause + LEAST_SECONDS > left):
+        return None
+    return pause
+
+
+def _noted(request: Request, failure: ModelFailure, seconds: float) -> dict[str, Any]:
+    return {
+        "model": request.model,
+        "outcome": failure.outcome,
+        "seconds": round(seconds, 3),
+        "error": str(failure),
+    }

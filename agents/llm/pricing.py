@@ -10,6 +10,7 @@ from agents.models import Price
 from knowledge.providers import OWN
 
 MILLION = Decimal(1_000_000)
+THOUSAND = 1_000
 
 
 def cost(model: str, usage: Usage) -> Decimal | None:
@@ -33,5 +34,15 @@ def cost(model: str, usage: Usage) -> Decimal | None:
     )
     try:
         return calc_price(counted, name, provider_id=provider).total_price
-    except LookupError:
+    # An unknown model or provider, or counts that cannot be.
+    except (LookupError, ValueError):
         return None
+
+
+def rates(model: str) -> tuple[Decimal, Decimal] | None:
+    """Return US dollars per million tokens of input and of output; None when not known.
+
+    Of prices that rise with the length of a request, the lowest.
+    """
+    read, written = cost(model, Usage(THOUSAND, 0)), cost(model, Usage(0, THOUSAND))
+    return None if read is None or written is None else (read * THOUSAND, written * THOUSAND)

@@ -2,10 +2,13 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-Message = dict[str, str]  # {"role": "system" | "user" | "assistant", "content": …}
+# {"role": "system" | "user" | "assistant" | "tool", "content": …}; of the assistant also
+# "tool_calls", of a tool "tool_call_id", as OpenAI's chat API has them.
+Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -18,10 +21,11 @@ class Request:
     temperature: float
     schema_name: str = ""
     schema: dict[str, Any] = field(default_factory=dict)  # JSON schema of the reply; {}: free text
+    tools: tuple[dict[str, Any], ...] = ()  # as OpenAI's chat API wants them
 
     def as_json(self) -> dict[str, Any]:
         """Return the request as JSON values, as it is kept."""
-        return asdict(self) | {"messages": list(self.messages)}
+        return asdict(self) | {"messages": list(self.messages), "tools": list(self.tools)}
 
     def digest(self) -> str:
         """Return the SHA-256 of the request, in hex."""
@@ -39,12 +43,23 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class ToolCall:
+    """A tool the model wants to be called. Nothing of it has been checked."""
+
+    id: str
+    name: str
+    arguments: str  # JSON, as the model wrote it
+
+
+@dataclass(frozen=True)
 class Reply:
     """What a model answered."""
 
     text: str
+    # stop, length, content_filter, refusal, tool_calls, or what else the provider says
     finish_reason: str = "stop"
     usage: Usage = field(default_factory=Usage)
     model: str = ""  # "model@provider" that answered
     seconds: float = 0.0
     first_token_seconds: float | None = None
+    tool_calls: tuple[ToolCall, ...] = ()

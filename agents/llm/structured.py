@@ -2,14 +2,32 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from agents.faults import storable
 from agents.llm.outcomes import ModelFailure, Outcome
 
 FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 SHOWN = 200
+PROBLEMS = 5
+# Bounds, in words: strict endpoints refuse a schema with one they don't know, and some that know
+# them take minutes to prepare for a long text. The reply is held to them all the same.
+BOUNDS: Mapping[str, str] = {
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
+    "multipleOf": "a multiple of {}",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "pattern": "of the form {}",
+}
+LEFT_OUT = {"default", "title", "uniqueItems", "format", *BOUNDS}
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
@@ -17,7 +35,8 @@ Shape = TypeVar("Shape", bound=BaseModel)
 def schema_of(shape: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of a shape as strict endpoints want it.
 
-    Every property is required and none may be added: strict mode knows no defaults.
+    Every property is required and none may be added, since strict mode knows no defaults; bounds
+    stand in the descriptions.
     """
     schema: dict[str, Any] = _strict(shape.model_json_schema())
     return schema
@@ -28,9 +47,11 @@ def _strict(node: Any) -> Any:
         return [_strict(each) for each in node]
     if not isinstance(node, dict):
         return node
-    kept = {
-        name: _strict(value) for name, value in node.items() if name not in {"default", "title"}
-    }
+    kept = {name: _strict(value) for name, value in node.items() if name not in LEFT_OUT}
+    bounds = [words.format(node[name]) for name, words in BOUNDS.items() if name in node]
+    if bounds:
+        told = [str(node["description"]).rstrip(".")] if "description" in node else []
+        kept["description"] = f"{'; '.join([*told, ', '.join(bounds)])}."
     if node.get("type") == "object" and "properties" in node:
         kept["properties"] = {name: _strict(each) for name, each in node["properties"].items()}
         kept |= {"additionalProperties": False, "required": list(node["properties"])}
@@ -42,18 +63,23 @@ def parsed(text: str, shape: type[Shape]) -> Shape:
     if not text.strip():
         raise ModelFailure(Outcome.EMPTY, "the reply is empty")
     try:
-        return shape.model_validate(_json(text))
-    except json.JSONDecodeError as error:
-        raise ModelFailure(
-            Outcome.MALFORMED, f"the reply is not JSON ({error}): {text.strip()[:SHOWN]!r}"
-        ) from error
+        return shape.model_validate(_storable(_json(text)))
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, each['loc'])) or 'the reply'}: {each['msg']}"
-            for each in error.errors()[:5]
+            for each in error.errors()[:PROBLEMS]
         )
         raise ModelFailure(
-            Outcome.WRONG_SCHEMA, f"the reply does not have the shape asked for: {problems}"
+            Outcome.WRONG_SCHEMA,
+            f"the reply does not have the shape asked for: {problems}",
+            said=text,
+        ) from error
+    # Also for a number of too many digits, and for brackets nested without end.
+    except (ValueError, RecursionError) as error:
+        raise ModelFailure(
+            Outcome.MALFORMED,
+            f"the reply is not JSON ({error}): {text.strip()[:SHOWN]!r}",
+            said=text,
         ) from error
 
 
@@ -64,7 +90,19 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
-        begin, end = text.find("{"), text.rfind("}")
-        if begin < 0 or end < begin:
+        begin = text.find("{")
+        if begin < 0:
             raise
-        return json.loads(text[begin : end + 1])
+        return json.JSONDecoder().raw_decode(text, begin)[0]
+
+
+def _storable(value: Any) -> Any:
+    """JSON can spell characters that PostgreSQL cannot hold, whatever text it came in."""
+    match value:
+        case str():
+            return storable(value)
+        case dict():
+            return {storable(name): _storable(each) for name, each in value.items()}
+        case list():
+            return [_storable(each) for each in value]
+    return value

@@ -19,7 +19,7 @@ class Tokens:
     _waiting: str = ""
     _replaces: bool = False
     _told: float = field(default=0.0)
-    said: bool = False
+    said: bool = False  # whether anything was passed on that still holds
 
     def tell(self, text: str) -> None:
         """Pass on a piece, soon."""
@@ -33,8 +33,9 @@ class Tokens:
         self.flush()
 
     def withdraw(self) -> None:
-        """Say that what was said is void, if anything was."""
-        if self.said or self._waiting:
+        """Say that what this step said is void, if anything was."""
+        self._waiting = ""
+        if self.said:
             self.replace()
 
     def flush(self) -> None:
@@ -49,5 +50,6 @@ class Tokens:
             text=self._waiting,
             replaces=self._replaces,
         )
-        self._told, self.said = time.monotonic(), True
+        self._told = time.monotonic()
+        self.said = bool(self._waiting) or (self.said and not self._replaces)
         self._waiting, self._replaces = "", False

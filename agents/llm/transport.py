@@ -1,66 +1,189 @@
-"""Transport: one request to one provider over HTTP, through the `openai` package."""
+"""Transport: one attempt at one provider over HTTP, through the `openai` package.
 
-import time
-from collections.abc import Callable
+Imported only when a model is asked: the client takes 40 MB of every process. The requests of all
+threads run on one event loop, because only there a time limit holds for the whole of a reply: a
+socket's own starts anew with every byte that drips in.
+"""
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, suppress
+from functools import cache
+from queue import SimpleQueue
 from typing import Any
 
 import openai
-from httpx2 import Timeout
+from httpx2 import HTTPError, Timeout, TimeoutException
 
+from agents.llm import dialects, failures
+from agents.llm.assembly import DONE, Assembly, parts
+from agents.llm.dialects import Dialect
 from agents.llm.outcomes import ModelFailure, Outcome
-from agents.llm.requests import Reply, Request, Usage
-from knowledge.providers import provider, split
+from agents.llm.requests import Reply, Request
+from knowledge.providers import Provider, UnknownProvider, provider, split
 
 OnText = Callable[[str], None]
 CONNECT_SECONDS = 5.0
+DRAIN_SECONDS = 0.1
+# The status of a refusal that may name a part of the request the server does not take.
+CHOOSY = frozenset({400, 422, 501})
 
 
-def send(request: Request, *, seconds: float, on_text: OnText | None = None) -> Reply:
-    """Return the reply of one attempt. Raises ModelFailure with a named outcome.
+def _started() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="models", daemon=True).start()
+    return loop
 
-    `on_text` is handed every piece of the reply while it arrives.
-    """
-    name, where = split(request.model)
-    server = provider(where)
-    client = openai.OpenAI(
+
+_loop = _started()
+
+
+@cache
+def _client(server: Provider) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(
         base_url=server.base_url,
+        # Servers of one's own want none; the client wants some.
         api_key=server.api_key or "none",
+        # Chosen by who runs the machine and meant for other programs.
         organization="",
         project="",
         max_retries=0,
-        timeout=Timeout(seconds, connect=CONNECT_SECONDS),
+        # Compressed, pieces would wait until there is enough to compress.
+        default_headers={"Accept-Encoding": "identity"},
     )
-    begun = time.monotonic()
-    options: dict[str, Any] = {}
-    if request.schema:
-        options["response_format"] = {
-            "type": "json_schema",
-            "json_schema": {"name": request.schema_name, "schema": request.schema, "strict": True},
-        }
-    messages: Any = list(request.messages)
-    pieces: list[str] = []
-    first: float | None = None
-    usage, finish = Usage(), "stop"
+
+
+def _restart() -> None:
+    """A forked process has neither the loop's thread nor its connections."""
+    global _loop
+    _loop = _started()
+    _client.cache_clear()
+
+
+os.register_at_fork(after_in_child=_restart)
+
+
+def send(request: Request, *, seconds: float, on_text: OnText | None = None) -> Reply:
+    """Return the reply of one attempt, there as a whole within `seconds`. Raises ModelFailure.
+
+    `on_text` is handed every piece of the reply while it arrives, in the calling thread.
+    """
+    pieces: SimpleQueue[str | None] = SimpleQueue()
+    asked = asyncio.run_coroutine_threadsafe(_within(request, seconds, pieces.put), _loop)
+    asked.add_done_callback(lambda _: pieces.put(None))
     try:
-        stream = client.chat.completions.create(
-            model=name,
-            messages=messages,
-            max_tokens=request.max_tokens,
-            temperature=request.temperature,
-            stream=True,
-            stream_options={"include_usage": True},
-            **options,
-        )
-        for chunk in stream:
-            if chunk.usage:
-                usage = Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens)
-            for choice in chunk.choices:
-                finish = choice.finish_reason or finish
-                if text := choice.delta.content:
-                    first = first or time.monotonic() - begun
-                    pieces.append(text)
-                    if on_text:
-                        on_text(text)
-    except openai.OpenAIError as error:
-        raise ModelFailure(Outcome.UNREACHABLE, str(error)) from error
-    return Reply("".join(pieces), finish, usage, request.model, time.monotonic() - begun, first)
+        while (piece := pieces.get()) is not None:
+            if on_text:
+                on_text(piece)
+        return asked.result()
+    finally:
+        asked.cancel()
+
+
+async def _within(request: Request, seconds: float, tell: OnText) -> Reply:
+    try:
+        name, where = split(request.model)
+        server = provider(where)
+    except UnknownProvider as error:
+        raise ModelFailure(Outcome.MODEL_MISSING, str(error)) from error
+    if server.lacks_key:
+        raise failures.without_key(request.model, server)
+    assembly = Assembly(tell)
+    try:
+        async with asyncio.timeout(seconds):
+            return await _spoken(request, name, server, assembly, seconds)
+    except TimeoutError as error:
+        said = len(assembly.text)
+        raise failures.too_late(request.model, server, seconds, said) from error
+
+
+async def _spoken(
+    request: Request, name: str, server: Provider, assembly: Assembly, seconds: float
+) -> Reply:
+    """Ask, in ever plainer words as long as the server names what it does not take."""
+    dialect = known = dialects.of(server, name)
+    while True:
+        try:
+            await _asked(request, dialect.parameters(name, request), server, assembly, seconds)
+        except openai.APIStatusError as error:
+            if failures.filtered(error):
+                return Reply("", "content_filter", model=request.model)
+            plainer = _plainer(dialect, error, request)
+            if plainer is None:
+                raise failures.answered(error, request.model, server) from error
+            dialect = plainer
+        else:
+            if dialect != known:
+                dialects.learn(server, name, dialect)
+            return assembly.reply(request.model)
+
+
+def _plainer(dialect: Dialect, error: openai.APIStatusError, request: Request) -> Dialect | None:
+    if error.status_code not in CHOOSY:
+        return None
+    return dialect.without(failures.refusal(error), shaped=bool(request.schema))
+
+
+async def _asked(
+    request: Request,
+    parameters: dict[str, Any],
+    server: Provider,
+    assembly: Assembly,
+    seconds: float,
+) -> None:
+    """Send one HTTP request and add what comes back to the assembly."""
+    timeout = Timeout(seconds, connect=CONNECT_SECONDS)
+    ask: Any = _client(server).chat.completions.with_streaming_response.create
+    try:
+        async with ask(**parameters, timeout=timeout) as response:
+            await _read(response.iter_bytes(), request.model, server, assembly)
+    except openai.APIConnectionError as error:
+        if isinstance(error, openai.APITimeoutError) and not failures.unconnected(error):
+            raise TimeoutError from error
+        raise failures.unreached(error, request.model, server) from error
+    except TimeoutException as error:
+        raise TimeoutError from error
+    except HTTPError as error:
+        raise failures.broken_off(error, request.model, server) from error
+
+
+async def _read(
+    chunks: AsyncIterator[bytes], model: str, server: Provider, assembly: Assembly
+) -> None:
+    part, chosen, done = b"", False, False
+    async with aclosing(parts(chunks)) as told:
+        async for part in told:
+            if done := part == DONE:
+                break
+            values = _values(part, model, server)
+            if error := values.get("error"):
+                raise failures.within(error, model, server)
+            chosen = chosen or "choices" in values
+            assembly.add(values)
+    if part and not chosen:
+        raise failures.no_completion(part.decode(errors="replace"), model, server)
+    if assembly.finish == "error" or not (done or assembly.finish):
+        raise failures.broken_off(EOFError("no end of it came"), model, server)
+    await _drain(chunks)
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read what follows the end, soon: a connection that was read out can be used again."""
+    with suppress(TimeoutError, HTTPError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in chunks:
+                pass
+
+
+def _values(part: bytes, model: str, server: Provider) -> dict[str, Any]:
+    text = part.decode(errors="replace")
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise failures.no_completion(text, model, server) from error
+    if not isinstance(values, dict):
+        raise failures.no_completion(text, model, server)
+    return values

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from django.utils.timezone import now
@@ -64,6 +65,9 @@ class ModelCall(models.Model):
                 name="model_call_to_use_again",
             ),
             models.Index(fields=("created", "owner"), name="model_call_by_day_and_owner"),
+            GinIndex(
+                fields=("documents",), condition=Q(reusable=True), name="model_call_by_document"
+            ),
         )
 
     def __str__(self) -> str:

@@ -1,0 +1,98 @@
+"""models: shows which models are asked, what they cost, and whether they answer."""
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from agents.llm import breaker
+from agents.llm.breaker import State
+from agents.llm.outcomes import Outcome
+from agents.llm.pricing import rates
+from agents.llm.trial import Tried, patient, tried
+from knowledge.providers import parts
+
+NO_MODEL = "No model is set: every role works by its own rules. Set GEN_MODEL to have one."
+
+
+class Command(BaseCommand):
+    """Prints the models of every role; with --ask it tries each of them."""
+
+    help = (
+        "Show the model and the second model of every role, their prices, and which providers are "
+        "left alone because they fail. With --ask, ask every model for one word."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add --ask."""
+        parser.add_argument(
+            "--ask",
+            action="store_true",
+            help="ask every model for one word; exit code 1 when one does not answer",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Show, and try."""
+        choices = patient(settings.MODELS)
+        if not choices:
+            self.stdout.write(NO_MODEL)
+            return
+        console = Console()
+        console.print(_roles())
+        console.print(_models(choices, breaker.states()))
+        if options["ask"]:
+            found = [tried(choice) for choice in choices.values()]
+            console.print(_trials(found))
+            if any(each.outcome is not Outcome.OK for each in found):
+                sys.exit(1)
+
+
+def _roles() -> Table:
+    table = Table("role", "model", "second model", "tokens", "seconds", title="Who asks")
+    for asker, choice in settings.MODELS.items():
+        table.add_row(
+            asker,
+            choice.model or "none",
+            choice.second,
+            f"{choice.max_tokens:,}",
+            f"{choice.timeout:g}",
+        )
+    return table
+
+
+def _models(names: Iterable[str], states: dict[str, State]) -> Table:
+    table = Table("model", "address", "USD per million tokens", "provider", title="Who is asked")
+    for name in names:
+        provider = settings.PROVIDERS[parts(name)[1]]
+        table.add_row(name, provider.base_url, _price(name), _state(states[provider.name]))
+    return table
+
+
+def _price(name: str) -> str:
+    known = rates(name)
+    return f"{float(known[0]):.4g} in, {float(known[1]):.4g} out" if known else "unknown"
+
+
+def _state(state: State) -> Text:
+    if state.until is None:
+        return Text("asked", "green")
+    if state.name == "open":
+        return Text(f"left alone until {state.until:%H:%M:%S} UTC: {state.last}", "red")
+    return Text(f"being tried again: {state.last}", "yellow")
+
+
+def _trials(found: list[Tried]) -> Table:
+    table = Table("model", "outcome", "seconds", "said", title="What they say")
+    for each in found:
+        table.add_row(
+            each.model,
+            Text(each.outcome, "green" if each.outcome is Outcome.OK else "red"),
+            f"{each.seconds:.2f}",
+            each.told,
+        )
+    return table

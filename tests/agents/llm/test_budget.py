@@ -1,0 +1,111 @@
+"""Budget: who may still spend, and how it is said."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.utils.timezone import now
+from pytest_django import Settings
+
+from agents.llm import budget
+from agents.llm.outcomes import ModelFailure, Outcome
+from agents.models import Budget, ModelCall
+from prompts.prompt import Prompt
+from tests.agents.llm.asking import GOOD, Verdict, llm
+from tests.scripted import Scripted
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def spend(cost: float | None, owner: str = "user:1/ada", **changes: Any) -> None:
+    values: dict[str, Any] = {
+        "subject": f"spent/{ModelCall.objects.count()}",
+        "number": 1,
+        "role": "essence",
+    }
+    ModelCall.objects.create(
+        **values | changes,
+        owner=owner,
+        prompt="probe",
+        model="fake@scripted",
+        provider="scripted",
+        request={},
+        outcome="ok",
+        cost=None if cost is None else Decimal(str(cost)),
+    )
+
+
+def refused(owner: str = "user:1/ada") -> str:
+    """Why the owner may not spend; empty: it may."""
+    try:
+        budget.allow(owner)
+    except ModelFailure as failure:
+        return str(failure) if failure.outcome is Outcome.BUDGET_SPENT else ""
+    return ""
+
+
+def test_without_a_budget_nobody_is_refused() -> None:
+    spend(1000)
+    assert not refused()
+
+
+def test_when_the_days_budget_is_spent_everybody_is_refused(settings: Settings) -> None:
+    settings.DAILY_BUDGET = 2.5
+    spend(2.4)
+    assert not refused("user:2/bob")
+    spend(0.1)
+    assert "budget of 2.5 USD for models is spent; raise DAILY_BUDGET" in refused("user:2/bob")
+    assert refused("")
+
+
+def test_what_was_spent_yesterday_or_has_no_known_price_does_not_count(settings: Settings) -> None:
+    settings.DAILY_BUDGET = 1
+    spend(5, created=now() - timedelta(days=1))
+    spend(None)
+    assert not refused()
+
+
+def test_all_for_whom_a_users_keys_ask_spend_that_users_budget(settings: Settings) -> None:
+    settings.DAILY_BUDGET_PER_KEY = 1
+    spend(0.5, "user:1/ada")
+    spend(0.5, "user:1/bob")
+    assert "for the keys of user:1 is spent" in refused("user:1/carol")
+    assert not refused("user:11/ada")
+    assert not refused("user:2/ada")
+
+
+def test_what_belongs_to_nobody_is_held_to_the_whole_budget_only(settings: Settings) -> None:
+    settings.DAILY_BUDGET_PER_KEY = 1
+    spend(5, "")
+    assert not refused("")
+
+
+def test_the_budget_set_in_admin_replaces_the_setting(settings: Settings) -> None:
+    user = get_user_model().objects.create_user("ada")
+    settings.DAILY_BUDGET_PER_KEY = 1
+    spend(3, f"user:{user.pk}/ada")
+    assert refused(f"user:{user.pk}/ada")
+    own = Budget.objects.create(owner=user, usd_per_day=5)
+    assert not refused(f"user:{user.pk}/ada")
+    own.usd_per_day = Decimal(2)
+    own.save()
+    assert "budget of 2.0000 USD" in refused(f"user:{user.pk}/ada")
+
+
+def test_with_the_budget_spent_no_model_is_asked_but_earlier_replies_serve(
+    models: Scripted, probe: Prompt, settings: Settings
+) -> None:
+    models.says("probe", GOOD)
+    ada: dict[str, Any] = {"owner": "user:1/ada", "fresh": 60}
+    llm(**ada).ask(probe, Verdict, question="Is it good?", hour="noon")
+    settings.DAILY_BUDGET = 1
+    spend(1)
+    asked = llm("spare@scripted", subject="test/next", **ada)
+    assert asked.ask(probe, Verdict, question="Is it good?", hour="noon").good
+    with pytest.raises(ModelFailure) as caught:
+        asked.ask(probe, Verdict, question="Is it bad?", hour="noon")
+    assert caught.value.outcome is Outcome.BUDGET_SPENT
+    assert len(models.server.ledger) == 1
+    assert ModelCall.objects.filter(outcome="budget_spent").count() == 1

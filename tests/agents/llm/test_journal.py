@@ -1,0 +1,248 @@
+"""Journal: nothing is paid twice, and nobody is served from what is another's."""
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import close_old_connections, connection
+from django.utils.timezone import now
+
+from agents.llm.outcomes import ModelFailure, Outcome
+from agents.models import ModelCall
+from prompts.prompt import Prompt
+from tests.agents.llm.asking import GOOD, Verdict, llm
+from tests.scripted import Asked, Said, Scripted, shaped
+
+ASKED: dict[str, Any] = {"question": "Is it good?", "hour": "noon"}
+
+
+def numbers() -> list[int]:
+    return list(ModelCall.objects.order_by("number").values_list("number", flat=True))
+
+
+def test_a_step_that_is_done_again_finds_what_it_was_answered(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", GOOD)
+    first = llm().ask(probe, Verdict, **ASKED)
+    assert llm(attempt=2).ask(probe, Verdict, **ASKED) == first
+    assert len(models.server.ledger) == ModelCall.objects.count() == 1
+
+
+def test_repairs_and_second_models_are_found_again_too(models: Scripted, probe: Prompt) -> None:
+    def script(asked: Asked) -> Said:
+        return GOOD if len(models.server.ledger) == 4 else Said(f"no {len(models.server.ledger)}")
+
+    models.says("probe", script)
+    first = llm("spare@scripted").ask(probe, Verdict, **ASKED)
+    for attempt in (2, 3):
+        again = llm("spare@scripted", attempt=attempt)
+        assert again.ask(probe, Verdict, **ASKED) == first
+        assert len(again.calls) == 4
+    assert len(models.server.ledger) == ModelCall.objects.count() == 4
+
+
+def test_a_reply_that_was_cut_is_found_again_with_the_one_that_had_more_room(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Said("{", finish="length"), GOOD)
+    llm().ask(probe, Verdict, **ASKED)
+    llm(attempt=2).ask(probe, Verdict, **ASKED)
+    assert len(models.server.ledger) == 2
+
+
+def test_a_written_text_is_told_again_from_the_journal(models: Scripted, probe: Prompt) -> None:
+    models.says("probe", Said("It is good, and here is why."))
+    llm().write(probe, **ASKED)
+    heard: list[str] = []
+    llm(attempt=2).write(probe, on_text=heard.append, **ASKED)
+    assert heard == ["It is good, and here is why."]
+    assert len(models.server.ledger) == 1
+
+
+def test_a_call_that_brought_no_reply_is_made_again(models: Scripted, probe: Prompt) -> None:
+    models.says("probe", Said(status=400), GOOD)
+    with pytest.raises(ModelFailure):
+        llm().ask(probe, Verdict, **ASKED)
+    llm(attempt=2).ask(probe, Verdict, **ASKED)
+    llm(attempt=3).ask(probe, Verdict, **ASKED)
+    assert len(models.server.ledger) == 2
+    assert list(ModelCall.objects.values_list("number", "outcome")) == [(1, "rejected"), (2, "ok")]
+
+
+def test_two_equal_questions_of_one_step_get_a_reply_each_and_keep_it(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", shaped(good=True, why="first"), shaped(good=True, why="second"))
+    for attempt in (1, 2):
+        asked = llm(attempt=attempt)
+        said = [asked.ask(probe, Verdict, **ASKED).why for _ in range(2)]
+        assert said == ["first", "second"]
+    assert len(models.server.ledger) == 2
+
+
+def test_an_earlier_attempt_that_goes_on_does_not_lose_its_number_to_the_next(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", GOOD)
+    slow, quick = llm(), llm(attempt=2)
+    quick.ask(probe, Verdict, question="Another one?", hour="noon")
+    slow.ask(probe, Verdict, **ASKED)
+    assert numbers() == [1, 2]
+
+
+def test_attempts_that_store_at_the_same_time_both_store(models: Scripted, probe: Prompt) -> None:
+    models.says("probe", lambda asked: Said(GOOD.text, seconds=0.2))
+
+    def ask(place: int) -> None:
+        llm(attempt=2).ask(probe, Verdict, question=f"Number {place}?", hour="noon")
+        close_old_connections()
+
+    threads = [threading.Thread(target=ask, args=(place,)) for place in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert numbers() == [1, 2, 3, 4, 5, 6]
+
+
+def test_no_connection_is_held_while_a_model_is_asked(models: Scripted, probe: Prompt) -> None:
+    seen: list[dict[str, int]] = []
+
+    def watching(asked: Asked) -> Said:
+        seen.append(connection.pool.get_stats())  # type: ignore[attr-defined]
+        return GOOD
+
+    models.says("probe", watching)
+    llm(attempt=2, owner="user:1/ada", fresh=60).ask(probe, Verdict, **ASKED)
+    (stats,) = seen
+    assert stats["pool_available"] == stats["pool_size"]
+
+
+def asked_again(probe: Prompt, first: dict[str, Any], second: dict[str, Any]) -> ModelCall:
+    """The row of the second of two equal questions, of two steps."""
+    llm(subject="test/1", **first).ask(probe, Verdict, **ASKED)
+    llm(subject="test/2", **second).ask(probe, Verdict, **ASKED)
+    return ModelCall.objects.get(subject="test/2")
+
+
+ADA: dict[str, Any] = {"owner": "user:1/ada", "fresh": 60}
+
+
+def test_an_equal_question_of_the_same_owner_is_answered_from_before_and_costs_nothing(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", GOOD)
+    row = asked_again(probe, ADA, ADA)
+    assert len(models.server.ledger) == 1
+    assert row.cached_from == ModelCall.objects.get(subject="test/1")
+    assert row.cost == 0
+    assert (row.reply, row.input_tokens) == (GOOD.text, None)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        ADA | {"owner": "user:1/bob"},
+        ADA | {"owner": "user:2/ada"},
+        ADA | {"owner": ""},
+        ADA | {"fresh": 0},
+        ADA | {"model": "other@scripted"},
+    ],
+)
+def test_another_owner_or_model_or_no_cache_asks_again(
+    models: Scripted, probe: Prompt, second: dict[str, Any]
+) -> None:
+    models.says("probe", GOOD)
+    assert asked_again(probe, ADA, second).cached_from is None
+    assert len(models.server.ledger) == 2
+
+
+def test_a_reply_that_is_too_old_or_not_to_be_used_is_not_used_again(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", GOOD)
+    old: dict[str, Any] = {"created": now() - timedelta(seconds=61)}
+    for place, change in enumerate(({"reusable": False}, old, {"outcome": "wrong_schema"})):
+        llm(subject=f"test/{place}", **ADA).ask(probe, Verdict, **ASKED)
+        ModelCall.objects.update(**change)
+    llm(subject="test/last", **ADA).ask(probe, Verdict, **ASKED)
+    assert len(models.server.ledger) == 4
+
+
+def test_a_copy_is_as_old_as_what_it_is_a_copy_of(models: Scripted, probe: Prompt) -> None:
+    models.says("probe", GOOD)
+    asked_again(probe, ADA, ADA)
+    first = ModelCall.objects.filter(subject="test/1")
+    first.update(created=now() - timedelta(seconds=61))
+    llm(subject="test/3", **ADA).ask(probe, Verdict, **ASKED)
+    assert len(models.server.ledger) == 2
+
+
+def test_what_differs_only_in_what_is_said_to_be_alike_is_equal(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", GOOD)
+    for place, hour in enumerate(("noon", "one", "two")):
+        asked = llm(subject=f"test/{place}", **ADA)
+        asked.ask(probe, Verdict, question="Is it good?", hour=hour, alike={"hour": "day"})
+    assert len(models.server.ledger) == 1
+    assert "It is noon." in models.server.ledger[0].user
+    other = llm(subject="test/other", **ADA)
+    other.ask(probe, Verdict, question="Is it bad?", hour="two", alike={"hour": "day"})
+    assert len(models.server.ledger) == 2
+
+
+def test_a_reply_that_needed_more_room_is_found_by_the_next_who_asks(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Said("{", finish="length"), GOOD, Said("{", finish="length"))
+    for subject in ("test/1", "test/2"):
+        llm(subject=subject, **ADA).ask(probe, Verdict, **ASKED)
+    assert [asked.body["max_tokens"] for asked in models.server.ledger] == [100, 200, 100]
+
+
+def test_the_row_says_what_was_asked_and_what_it_came_to(models: Scripted, probe: Prompt) -> None:
+    models.says("probe", Said(status=500), GOOD)
+    llm(owner="user:1/ada").ask(probe, Verdict, documents=("d1",), **ASKED)
+    row = ModelCall.objects.get()
+    assert (row.subject, row.number, row.role) == ("test/1", 1, "evaluator")
+    assert (row.owner, row.documents) == ("user:1/ada", ["d1"])
+    assert (row.prompt, len(row.prompt_hash)) == ("probe", 12)
+    assert (row.model, row.provider) == ("fake@scripted", "scripted")
+    assert (row.outcome, row.finish_reason) == ("ok", "stop")
+    assert row.request["schema_name"] == "Verdict"
+    assert [each["outcome"] for each in row.attempts] == ["server_error"]
+    assert row.output_tokens == len(GOOD.text) // 4
+    assert row.cost is None
+    assert 0 < (row.first_token_seconds or 0) <= row.seconds
+
+
+def test_a_failure_that_quotes_what_no_table_holds_is_stored(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Said(status=400, body="no \0 good"))
+    with pytest.raises(ModelFailure):
+        llm().ask(probe, Verdict, **ASKED)
+    assert "no \ufffd good" in ModelCall.objects.get().error
+
+
+def test_a_stored_reply_serves_also_when_its_provider_is_not_set_any_more(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Said("no JSON"), GOOD)
+    llm().ask(probe, Verdict, **ASKED)
+    del settings.PROVIDERS["scripted"]
+    assert llm(attempt=2).ask(probe, Verdict, **ASKED).good
+
+
+def test_a_repair_that_finds_nobody_does_not_hide_what_was_wrong(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Said("no JSON"), Said(status=500))
+    with pytest.raises(ModelFailure) as caught:
+        llm().ask(probe, Verdict, **ASKED)
+    assert caught.value.outcome is Outcome.MALFORMED
+    assert [row.outcome for row in ModelCall.objects.all()] == ["malformed", "server_error"]

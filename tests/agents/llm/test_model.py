@@ -1,0 +1,186 @@
+"""Model: repairs, second models, and what is said when nothing helps."""
+
+import json
+from typing import Any
+
+import pytest
+from django.conf import settings
+from pytest_django import DjangoAssertNumQueries
+
+from agents.bench.modelserver import Script
+from agents.llm import breaker
+from agents.llm.outcomes import ModelFailure, Outcome
+from agents.models import ModelCall
+from knowledge.providers import Provider
+from prompts.prompt import Prompt
+from tests.agents.llm.asking import GOOD, Verdict, llm
+from tests.scripted import Said, Scripted, shaped
+
+ASKED: dict[str, Any] = {"question": "Is it good?", "hour": "noon"}
+
+
+def by_model(**said: Said) -> Script:
+    return lambda asked: said[asked.body["model"]]
+
+
+def outcomes() -> list[tuple[str, str]]:
+    return list(ModelCall.objects.values_list("model", "outcome"))
+
+
+def test_a_reply_has_its_shape(models: Scripted, probe: Prompt) -> None:
+    models.says("probe", GOOD)
+    assert llm().ask(probe, Verdict, **ASKED) == Verdict(good=True, why="because")
+    (asked,) = models.server.ledger
+    told = asked.body["response_format"]["json_schema"]
+    assert told["strict"] is True
+    assert told["schema"]["required"] == ["good", "why"]
+    assert told["schema"]["properties"]["why"]["description"] == "at most 40 characters."
+    assert "maxLength" not in json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "problem"),
+    [
+        (Said("It is good."), Outcome.MALFORMED, "not JSON"),
+        (shaped(good=True), Outcome.WRONG_SCHEMA, "why: Field required"),
+        (shaped(good=True, why="x" * 41), Outcome.WRONG_SCHEMA, "at most 40 characters"),
+        (Said("[" * 100_000, whole=True), Outcome.MALFORMED, "not JSON"),
+        (Said('{"good": ' + "1" * 5000 + "}"), Outcome.MALFORMED, "not JSON"),
+        (Said(""), Outcome.EMPTY, "the reply is empty"),
+    ],
+)
+def test_a_reply_without_its_shape_is_mended_once_by_the_same_model(
+    models: Scripted, probe: Prompt, said: Said, outcome: Outcome, problem: str
+) -> None:
+    models.says("probe", said, GOOD)
+    assert llm().ask(probe, Verdict, **ASKED).good
+    assert outcomes() == [("fake@scripted", outcome), ("fake@scripted", "ok")]
+    *_, before, asked = models.server.ledger[-1].body["messages"]
+    assert before == {"role": "assistant", "content": said.text or "(nothing)"}
+    assert problem in asked["content"]
+    assert '"good"' in asked["content"]
+
+
+def test_a_model_that_once_missed_the_shape_is_told_it_in_the_prompt_from_then_on(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Said("It is good."), GOOD)
+    llm().ask(probe, Verdict, **ASKED)
+    llm(subject="test/2").ask(probe, Verdict, **ASKED)
+    first, _, third = models.server.ledger
+    assert "JSON schema" not in first.system
+    assert "JSON schema" in third.system
+
+
+def test_a_reply_that_is_never_right_is_a_failure_that_names_the_remedy(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Said("It is good."))
+    with pytest.raises(ModelFailure, match=r"fake@scripted at http://.* not JSON") as caught:
+        llm().ask(probe, Verdict, **ASKED)
+    assert caught.value.outcome is Outcome.MALFORMED
+    assert len(models.server.ledger) == 2
+
+
+def test_a_shaped_reply_that_was_cut_gets_twice_the_room_before_another_model(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Said('{"good": tr', finish="length"), GOOD)
+    assert llm("spare@scripted").ask(probe, Verdict, **ASKED).good
+    assert [asked.body["max_tokens"] for asked in models.server.ledger] == [100, 200]
+    assert outcomes() == [("fake@scripted", "truncated"), ("fake@scripted", "ok")]
+
+
+def test_a_written_text_that_was_cut_is_returned_as_such(models: Scripted, probe: Prompt) -> None:
+    models.says("probe", Said("half a sen", finish="length"))
+    assert llm().write(probe, **ASKED).finish_reason == "length"
+    assert outcomes() == [("fake@scripted", "ok")]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Said(status=500), Said(status=401), Said(status=404), Said(status=400),
+        Said("", refusal="No."), Said("", finish="content_filter"), Said("no JSON"),
+    ],
+)  # fmt: skip
+def test_the_second_model_is_asked_when_the_first_cannot_answer(
+    models: Scripted, probe: Prompt, said: Said
+) -> None:
+    models.says("probe", by_model(fake=said, spare=GOOD))
+    assert llm("spare@scripted").ask(probe, Verdict, **ASKED).good
+    assert models.server.ledger[-1].body["model"] == "spare"
+
+
+def test_with_the_breaker_open_the_second_model_is_asked_at_once(
+    models: Scripted, probe: Prompt
+) -> None:
+    settings.PROVIDERS["other"] = Provider("other", models.server.base_url)
+    breaker.forget("other")
+    for _ in range(breaker.FAILURES):
+        breaker.failed("scripted", ModelFailure(Outcome.SERVER_ERROR, "it fails"))
+    models.says("probe", GOOD)
+    llm("spare@other").ask(probe, Verdict, **ASKED)
+    assert [asked.body["model"] for asked in models.server.ledger] == ["spare"]
+    assert outcomes() == [("fake@scripted", "breaker_open"), ("spare@other", "ok")]
+
+
+def test_a_provider_that_is_down_soon_costs_nobody_any_time(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Said(status=500))
+    found = []
+    for number in range(4):
+        with pytest.raises(ModelFailure) as caught:
+            llm(subject=f"test/{number}").ask(probe, Verdict, **ASKED)
+        found.append(caught.value.outcome)
+    assert found == ["server_error", "server_error", "breaker_open", "breaker_open"]
+    assert len(models.server.ledger) == breaker.FAILURES
+
+
+def test_a_refusal_is_not_hidden_by_a_second_model_that_is_down(
+    models: Scripted, probe: Prompt
+) -> None:
+    down = by_model(fake=Said("", refusal="No."), spare=Said(status=500))
+    models.says("probe", down)
+    with pytest.raises(ModelFailure) as caught:
+        llm("spare@scripted").ask(probe, Verdict, **ASKED)
+    assert caught.value.outcome is Outcome.REFUSED
+    assert not caught.value.outage
+
+
+def test_pieces_of_the_first_model_are_void_when_the_second_writes(
+    models: Scripted, probe: Prompt
+) -> None:
+    filtered = Said("something ba", finish="content_filter")
+    models.says("probe", by_model(fake=filtered, spare=Said("good")))
+    heard: list[str] = []
+    llm("spare@scripted").write(
+        probe, on_text=heard.append, on_restart=lambda: heard.append("--"), **ASKED
+    )
+    assert "".join(heard) == "something ba--good"
+
+
+def test_nothing_is_void_when_the_first_model_said_nothing(models: Scripted, probe: Prompt) -> None:
+    models.says("probe", by_model(fake=Said(status=404), spare=Said("good")))
+    heard: list[str] = []
+    llm("spare@scripted").write(
+        probe, on_text=heard.append, on_restart=lambda: heard.append("--"), **ASKED
+    )
+    assert "".join(heard) == "good"
+
+
+def test_null_characters_spelled_in_json_do_not_reach_the_agent(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Said('{"good": true, "why": "a\\u0000b\\ud800c"}'))
+    assert llm().ask(probe, Verdict, **ASKED).why == "a\ufffdb?c"
+
+
+def test_a_call_takes_few_statements(
+    models: Scripted, probe: Prompt, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    models.says("probe", GOOD)
+    # The price, and the row between its savepoint's beginning and end.
+    with django_assert_num_queries(4):
+        llm().ask(probe, Verdict, **ASKED)

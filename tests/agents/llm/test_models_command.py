@@ -1,0 +1,86 @@
+"""models: what an operator is shown of the models, and told when one does not answer."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from io import StringIO
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+
+from agents.llm import breaker
+from agents.llm.choices import Choice
+from agents.llm.outcomes import ModelFailure, Outcome
+from agents.models import ModelCall, Price
+from tests.scripted import Said, Scripted, shaped
+
+
+@pytest.fixture(autouse=True)
+def two_models(models: Scripted, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Essence asks one, with a second; the router none, and all others the first."""
+    monkeypatch.setenv("COLUMNS", "300")
+    before = settings.MODELS
+    settings.MODELS = {
+        "essence": Choice("fake@scripted", "spare@scripted", max_tokens=50),
+        "router": Choice("", "never@scripted"),
+        "response": Choice("fake@scripted", max_tokens=70, timeout=60),
+    }
+    yield
+    settings.MODELS = before
+
+
+def shown(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    call_command("models", *options)
+    return capsys.readouterr().out
+
+
+def test_it_shows_who_asks_whom_at_what_price(capsys: pytest.CaptureFixture[str]) -> None:
+    Price.objects.create(
+        model="fake@scripted", input_per_million=Decimal("0.15"), output_per_million=2
+    )
+    told = shown(capsys)
+    assert "0.15 in, 2 out" in told
+    assert "unknown" in told
+    assert "spare@scripted" in told
+    assert settings.PROVIDERS["scripted"].base_url in told
+    assert "never@scripted" not in told.partition("Who is asked")[2]
+
+
+def test_it_shows_which_provider_is_left_alone_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(breaker.FAILURES):
+        breaker.failed("scripted", ModelFailure(Outcome.SERVER_ERROR, "it fails (500)"))
+    assert "UTC: it fails (500)" in shown(capsys)
+
+
+def test_without_a_model_it_says_how_to_set_one() -> None:
+    settings.MODELS = {"essence": Choice()}
+    out = StringIO()
+    call_command("models", stdout=out)
+    assert "Set GEN_MODEL" in out.getvalue()
+
+
+def test_every_model_is_asked_once_and_the_call_is_accounted_for(
+    models: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models.says("trial", shaped(word="white"))
+    told = shown(capsys, "--ask")
+    assert told.count("white") == 2
+    assert [asked.body["model"] for asked in models.server.ledger] == ["fake", "spare"]
+    assert models.server.ledger[0].body["max_tokens"] == 70
+    assert ModelCall.objects.filter(role="trial", outcome="ok").count() == 2
+
+
+def test_one_that_does_not_answer_is_an_exit_code_and_a_sentence(
+    models: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models.says(
+        "trial",
+        lambda asked: Said(status=404) if asked.body["model"] == "spare" else shaped(word="white"),
+    )
+    with pytest.raises(SystemExit) as caught:
+        shown(capsys, "--ask")
+    assert caught.value.code == 1
+    told = capsys.readouterr().out
+    assert "model_missing" in told
+    assert "check the model's name" in told
+    assert "white" in told

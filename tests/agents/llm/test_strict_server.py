@@ -1,0 +1,93 @@
+"""A server that is strict in another way: two settings are enough to use it all the same."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from environs import Env
+
+from agents.bench.modelserver import serving
+from agents.llm import breaker, dialects
+from agents.llm.journal import Subject
+from agents.llm.model import Model
+from agents.models import ModelCall
+from agents.names import Role
+from assistant.askers import choices, resolved
+from knowledge.providers import from_environment
+from prompts.prompt import Prompt
+from tests.agents.llm.asking import Verdict
+from tests.scripted import Asked, ModelServer, Said
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KNOWN = {"model", "messages", "max_tokens"}
+ASKED: dict[str, Any] = {"question": "Is it good?", "hour": "noon"}
+
+
+def strict(asked: Asked) -> Said:
+    """No unknown parameter, no stream, no JSON schema, no usage; fields of its own everywhere."""
+    if unknown := sorted(set(asked.body) - KNOWN):
+        told = [{"type": "extra_forbidden", "loc": ["body", unknown[0]], "input": asked.body}]
+        return Said(status=422, body=json.dumps({"detail": told}))
+    shaped = "JSON schema" in asked.system
+    reply = json.dumps({"good": True, "why": "it says so"}) if shaped else "It is good."
+    return Said(
+        f"Here you are:\n\n```json\n{reply}\n```\n" if shaped else reply,
+        finish="" if shaped else "eos",
+        usage=False,
+        extra={"system_fingerprint": None, "timings": {"ms": 1.5}, "reasoning": "hm"},
+    )
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """The server, known as `acme` by nothing but its address."""
+    dialects.forget()
+    before = settings.PROVIDERS, settings.MODELS
+    with serving(strict) as server:
+        yield server
+    settings.PROVIDERS, settings.MODELS = before
+
+
+@pytest.fixture
+def model(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Model]:
+    """What the evaluator asks when these two variables are set, and nothing else."""
+    monkeypatch.setenv("ACME_BASE_URL", server.base_url)
+    monkeypatch.setenv("GEN_MODEL", "qwen3@acme")
+    settings.PROVIDERS = from_environment({"ACME_BASE_URL": server.base_url})
+    breaker.forget("acme")
+    choice = resolved(choices(Env()), settings.PROVIDERS)[Role.EVALUATOR]
+    assert choice.model == "qwen3@acme"
+    made = iter(range(100))
+    return lambda: Model(choice, Subject(f"test/{next(made)}", Role.EVALUATOR))
+
+
+def test_a_shape_is_asked_for_and_got(
+    model: Callable[[], Model], server: ModelServer, probe: Prompt
+) -> None:
+    assert model().ask(probe, Verdict, **ASKED) == Verdict(good=True, why="it says so")
+    learning = len(server.ledger)
+    assert model().ask(probe, Verdict, **ASKED).good
+    assert len(server.ledger) == learning + 1
+    assert set(server.ledger[-1].body) == KNOWN
+
+
+def test_a_text_is_written_and_told(
+    model: Callable[[], Model], server: ModelServer, probe: Prompt
+) -> None:
+    heard: list[str] = []
+    reply = model().write(probe, on_text=heard.append, **ASKED)
+    assert heard == [reply.text] == ["It is good."]
+    assert reply.finish_reason == "stop"
+
+
+def test_learning_what_it_takes_counts_as_one_call_without_failures(
+    model: Callable[[], Model], server: ModelServer, probe: Prompt
+) -> None:
+    model().ask(probe, Verdict, **ASKED)
+    row = ModelCall.objects.get()
+    assert (row.outcome, row.attempts) == ("ok", [])
+    assert (row.input_tokens, row.cost) == (None, None)
+    assert len(server.ledger) > 1
