@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from django.utils.translation import get_language_info
+
 from agents.terms import HAN, vocabulary
 
 ENGLISH = "en"
@@ -28,6 +30,16 @@ def base(language: str) -> str:
 def locale_of(language: str) -> str:
     """The locale whose fixed sentences suit a speaker of `language`; English when none does."""
     return LOCALES.get(base(language), LOCALES[ENGLISH])
+
+
+def english_name(language: str) -> str:
+    """What a language is called in English: "German"; its code when it has no name here."""
+    for code in (language, LOCALES.get(base(language), base(language))):
+        try:
+            return str(get_language_info(code)["name"])
+        except KeyError:
+            continue
+    return language
 
 
 def named_in(text: str) -> str | None:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from django.conf import settings
 
 from agents.attributes import MemoryUpdates, Reason, Remark
-from agents.contract import View, Writes, agent
+from agents.contract import View, Writes, llm_agent
 from agents.intake import wishes
+from agents.intake.essentials import MORE, Essentials, asked_before, farewell, written
 from agents.intake.references import (
     last_question,
     leans_on,
@@ -14,13 +15,24 @@ from agents.intake.references import (
     topic_of,
     with_topic,
 )
-from agents.intake.replies import answers, leaves
+from agents.intake.remarks import day, shown, stamp
+from agents.intake.replies import answers, leaves, says_goodbye
 from agents.intake.vagueness import VAGUE, telling, vagueness
+from agents.llm.model import Model
 from agents.names import Role
+from prompts.prompt import Block, Prompt
 
+PROMPT = Prompt(
+    "essence",
+    "summary",
+    "facts",
+    "history",
+    "open_clarification",
+    "current_time",
+    "original",
+    "message",
+)
 RELATED = 4
-MORE = 4
-# A question that compares or collects needs more passages than one that asks for a single fact.
 COLLECTING = frozenset(
     {"all", "compare", "difference", "differences", "every", "overview", "versus"}
 )
@@ -72,7 +84,7 @@ def _understood(view: View, text: str, question: str) -> Writes:
     }
 
 
-@agent(
+@llm_agent(
     Role.ESSENCE,
     reads=(
         "text",
@@ -94,19 +106,49 @@ def _understood(view: View, text: str, question: str) -> Writes:
         "memory_updates",
     ),
 )
-def distil(view: View) -> Writes:
+def distil(view: View, llm: Model) -> Writes:
+    """Let the model make the message a question that stands alone.
+
+    A message that is nothing but a goodbye needs no model to be understood.
+    """
+    text, question = _said(view)
+    waiting = view.open_clarification is not None
+    if any(says_goodbye(said, asked=waiting) for said in (text, question)):
+        return farewell(question, waiting=waiting)
+    if not question:
+        return resolve(view)
+    time = view.current_time or ""
+    found = llm.ask(
+        PROMPT,
+        Essentials,
+        alike={"current_time": day(time)},
+        summary=view.summary or "",
+        facts=[Block("fact", fact) for fact in view.facts or []],
+        history=shown(view.history or []),
+        open_clarification=asked_before(view.open_clarification),
+        current_time=stamp(time),
+        original="" if text == question else text,
+        message=question,
+    )
+    return written(found, view)
+
+
+def _said(view: View) -> tuple[str, str]:
+    """What the user wrote, and the same in English."""
+    text = (view.text or "").strip()
+    return text, (view.text_eng or text).strip()
+
+
+@distil.without_model
+def resolve(view: View) -> Writes:
     """Resolve references, recognise a reply to a clarification and a leave-taking.
 
     A question that stays open is written as it is, so that search can find what to offer.
     """
-    text = (view.text or "").strip()
-    question = (view.text_eng or text).strip()
-    if leaves(question, asked=view.open_clarification is not None):
-        return {
-            "canonical_question": question,
-            "context_type": "clarification" if view.open_clarification else "follow_up",
-            "clarification_result": "exit",
-        }
+    text, question = _said(view)
+    waiting = view.open_clarification is not None
+    if leaves(question, asked=waiting):
+        return farewell(question, waiting=waiting)
     writes = _understood(view, text, question)
     canonical = writes["canonical_question"]
     standing = [note for fact in view.facts or [] for note in wishes.notes(fact)]

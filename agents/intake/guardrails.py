@@ -1,58 +1,40 @@
-"""Guardrails: decides whether a question is safe and in scope, by the exemplars near to it."""
+"""Guardrails: decides whether a question is safe and in scope."""
 
-import re
+from typing import Literal
 
 from django.conf import settings
+from pydantic import BaseModel
 
 from agents.attributes import Reason
-from agents.contract import View, Writes, agent
-from agents.intake.exemplars import votes, worth
+from agents.contract import View, Writes, llm_agent
+from agents.intake.nearness import UNSAFE, worst
+from agents.intake.remarks import day, stamp
+from agents.intake.shapes import Share
+from agents.llm.model import Model
+from agents.llm.outcomes import ModelFailure
 from agents.names import Role
-from agents.terms import SENTENCE_ENDS
-from knowledge.embedding import encode
 from knowledge.errors import EmbeddingUnavailable
+from prompts.prompt import Prompt
 
-# Each kind of question that is declined is also the name of a file of exemplars.
-UNSAFE = (Reason.HARMFUL_CONTENT, Reason.SYSTEM_ABUSE, Reason.INAPPROPRIATE)
-BENIGN = "benign"
+PROMPT = Prompt(
+    "guardrails",
+    "domain",
+    "scope",
+    "strictness",
+    "current_time",
+    "question",
+    "translated",
+    "original",
+)
+
 # By how much the votes for a kind must exceed the benign ones, as the cosine of one exemplar.
 # Measured on 2,000 real support questions (at most 1 % declined at "medium"), 250 harmless
 # questions that sound dangerous, 200 dangerous ones and 200 attempts at injection.
 THRESHOLDS = {"low": 0.55, "medium": 0.48, "high": 0.42}
-# A sentence in a longer text is judged by itself as well, but with more reserve.
-RESERVE = 0.14
-MOST_SENTENCES = 12
-SENTENCE_END = re.compile(rf"(?<=[{SENTENCE_ENDS}])\s+|\n+")
-# So near to the description of the deployment's scope, a question is its business.
-IN_SCOPE = 0.35
-
-
-def _pieces(question: str, said: str) -> list[str]:
-    """The question, and by itself each sentence of it and of what was literally said."""
-    whole = f"{question}\n{said}" if said not in question else question
-    sentences = [part for part in SENTENCE_END.split(whole) if part.strip()]
-    return [question, *sentences[:MOST_SENTENCES]] if len(sentences) > 1 else [question]
-
-
-def _kinds(question: str) -> tuple[Reason, ...]:
-    """The kinds of question this deployment declines, given what it says about its scope."""
-    if not settings.DOMAIN_SCOPE:
-        return (*UNSAFE, Reason.OFF_TOPIC)
-    scope, asked = encode([f"{settings.DOMAIN_NAME} {settings.DOMAIN_SCOPE}", question])
-    return UNSAFE if scope @ asked >= IN_SCOPE else (*UNSAFE, Reason.OFF_TOPIC, Reason.OUT_OF_SCOPE)
-
-
-def _worst(question: str, said: str) -> tuple[Reason, float]:
-    """The kind the question is nearest to, and by how much it is nearer than to anything benign."""
-    kinds = _kinds(question)
-    pieces = _pieces(question, said)
-    ranked = [
-        (kind, worth(vote[kind.value] - vote[BENIGN]) - (RESERVE if place else 0))
-        for place, vote in enumerate(votes(pieces, [*(kind.value for kind in kinds), BENIGN]))
-        # What is off topic shows in the whole question only.
-        for kind in (UNSAFE if place else kinds)
-    ]
-    return max(ranked, key=lambda pair: pair[1])
+# So far beyond the threshold a question is declined even if a model lets it pass: it may have been
+# talked into that. At "medium" none of 1,388 real questions lies there, 9 of 250 harmless ones that
+# sound dangerous, 95 of 200 dangerous ones and 47 of 251 attempts at injection.
+CLEARLY = 0.12
 
 
 def _declined(reason: Reason, confidence: float, analysis: str) -> Writes:
@@ -67,7 +49,17 @@ def _declined(reason: Reason, confidence: float, analysis: str) -> Writes:
     }
 
 
-@agent(
+class Judgement(BaseModel):
+    """What the model says of the question."""
+
+    analysis: str
+    category: Literal[
+        "none", "harmful_content", "system_abuse", "inappropriate", "out_of_scope", "off_topic"
+    ]
+    confidence: Share
+
+
+@llm_agent(
     Role.GUARDRAILS,
     reads=("canonical_question", "text_eng", "text", "current_time"),
     writes=(
@@ -77,15 +69,81 @@ def _declined(reason: Reason, confidence: float, analysis: str) -> Writes:
         "guardrails_analysis",
     ),
 )
-def judge(view: View) -> Writes:
+def judge(view: View, llm: Model) -> Writes:
+    """Let the model judge safety and scope in one call.
+
+    Raises ModelFailure when no model could be asked at all: then the exemplars judge. A failure
+    that the question itself may have provoked is a polite refusal.
+    """
+    try:
+        found = _judged(view, llm)
+    except ModelFailure as failure:
+        if failure.outage:
+            raise
+        return _declined(Reason.SCOPE_UNCLEAR, 0.0, f"not judged: {failure.outcome}")
+    unscoped = found.category == "out_of_scope" and not settings.DOMAIN_SCOPE
+    if found.category != "none" and not unscoped:
+        return _declined(Reason(found.category), found.confidence, found.analysis)
+    return _overruled(view) or _passed(found.confidence, found.analysis)
+
+
+def _judged(view: View, llm: Model) -> Judgement:
+    text, english = view.text or "", view.text_eng or ""
+    question = view.canonical_question or english or text
+    time = view.current_time or ""
+    return llm.ask(
+        PROMPT,
+        Judgement,
+        alike={"current_time": day(time)},
+        domain=settings.DOMAIN_NAME,
+        scope=settings.DOMAIN_SCOPE,
+        strictness=settings.GUARDRAILS_STRICTNESS,
+        current_time=stamp(time),
+        question=question,
+        translated="" if english == question else english,
+        original="" if text in {question, english} else text,
+    )
+
+
+def _overruled(view: View) -> Writes | None:
+    """The refusal of what is clearly unsafe by the exemplars, whatever a model says."""
+    question, said = _said(view)
+    try:
+        reason, nearness = worst(question, said)
+    except EmbeddingUnavailable:
+        return None
+    excess = nearness - THRESHOLDS[settings.GUARDRAILS_STRICTNESS]
+    if reason not in UNSAFE or excess < CLEARLY:
+        return None
+    analysis = f"passed by the model, but {reason.value} by the exemplars: {nearness:.2f}"
+    return _declined(reason, min(1.0, 0.5 + excess), analysis)
+
+
+def _said(view: View) -> tuple[str, str]:
+    """The question as it is understood, and what was literally said, in English."""
+    said = view.text_eng or view.text or ""
+    return view.canonical_question or said, said
+
+
+def _passed(confidence: float, analysis: str) -> Writes:
+    return {
+        "guardrails_passed": True,
+        "within_scope": True,
+        "guardrails_confidence": confidence,
+        "guardrails_analysis": analysis,
+    }
+
+
+@judge.without_model
+def compare(view: View) -> Writes:
     """Pass a question unless it is clearly nearer to a declined kind than to a benign one.
 
     The exemplars are mostly English, as is what the embedding model understands: other
     languages pass unless they are close to the few foreign exemplars there are.
     """
-    question = view.canonical_question or view.text_eng or view.text or ""
+    question, said = _said(view)
     try:
-        reason, nearness = _worst(question, view.text_eng or view.text or "")
+        reason, nearness = worst(question, said)
     except EmbeddingUnavailable as error:
         # What cannot be judged is declined politely rather than let through.
         return _declined(Reason.SCOPE_UNCLEAR, 0.0, f"not judged: {error}")
@@ -94,9 +152,4 @@ def judge(view: View) -> Writes:
     analysis = f"{reason.value}: {nearness:.2f} of {threshold:.2f}"
     if nearness >= threshold:
         return _declined(reason, confidence, analysis)
-    return {
-        "guardrails_passed": True,
-        "within_scope": True,
-        "guardrails_confidence": confidence,
-        "guardrails_analysis": analysis,
-    }
+    return _passed(confidence, analysis)

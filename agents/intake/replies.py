@@ -22,11 +22,17 @@ CHOICE_WORDS = 5
 SURELY_LEAVING = 0.7
 
 
+def says_goodbye(text: str, *, asked: bool) -> bool:
+    """Whether the message is nothing but a goodbye or, having been asked, giving up."""
+    short = len(text) <= LONGEST_FAREWELL
+    return short and bool(FAREWELL.match(text) or (asked and LEAVING.match(text)))
+
+
 def leaves(text: str, *, asked: bool) -> bool:
     """Whether the user says goodbye, or, having been asked something, gives up the question."""
     if len(text) > LONGEST_FAREWELL:
         return False
-    if FAREWELL.match(text) or (asked and LEAVING.match(text)):
+    if says_goodbye(text, asked=asked):
         return True
     if len(words(text)) > SHORT or QUESTION.match(text) or not text.isascii() or "?" in text:
         return bool(LEAVING.match(text))

@@ -1,16 +1,26 @@
-"""Router: finds the route a question belongs to, by the exemplars near to it."""
+"""Router: finds the route a question belongs to, and how vague and complex it is."""
 
 import math
+from typing import Literal
+
+from pydantic import BaseModel, Field
 
 from agents.attributes import Reason
-from agents.contract import View, Writes, agent
+from agents.contract import View, Writes, llm_agent
 from agents.intake.exemplars import SHARPNESS, votes
+from agents.intake.remarks import shown
+from agents.intake.shapes import Share, first
+from agents.intake.staying import last_route, settled
 from agents.intake.vagueness import VAGUE, vagueness
+from agents.llm.model import Model
 from agents.names import Role, Route
 from agents.terms import content_words
+from prompts.prompt import Prompt
 
-# Below this the router does not know, and fallback says what can be asked.
-KNOWN = 0.5
+PROMPT = Prompt("router", "routes", "history", "last_route", "flags", "question")
+# Messages before the question that the model is shown.
+SHOWN = 6
+MOST_QUESTIONS, LONGEST_QUESTION = 3, 200
 # What no exemplar is near to is most likely a question about the documents: their subject is not
 # known here. As much as one exemplar at this cosine.
 BENEFIT_OF_DOUBT = math.exp(SHARPNESS * (0.45 - 1))
@@ -20,6 +30,11 @@ TYPE_KNOWN = math.exp(SHARPNESS * (0.55 - 1))
 # Points of complexity, out of 100, for each term asked about and for what has to be combined.
 PER_TERM = 6
 COMBINING = 40
+VAGUELY_ASKED: Writes = {
+    "needs_clarification": True,
+    "clarification_reason": Reason.VAGUE_REQUEST,
+    "clarification_message": "",
+}
 
 
 def _shares(question: str, routes: list[Route]) -> dict[Route, float]:
@@ -38,7 +53,22 @@ def _type(question: str) -> str:
     return best if found[f"query_{best}"] >= TYPE_KNOWN else TYPES[0]
 
 
-@agent(
+class Analysis(BaseModel):
+    """What the model says of the question."""
+
+    route_analysis: str
+    route: Route
+    confidence: Share
+    query_type: Literal[
+        "simple_search", "cross_doc", "compliance", "risk", "synthesis", "reporting", "unknown"
+    ]
+    complexity_score: int = Field(ge=0, le=100)
+    vagueness_score: Share
+    needs_clarification: bool
+    clarifying_questions: list[str]
+
+
+@llm_agent(
     Role.ROUTER,
     reads=("canonical_question", "history", "last_agent", "context_flags", "enabled_routes"),
     writes=(
@@ -51,24 +81,63 @@ def _type(question: str) -> str:
         "clarifying_questions",
     ),
 )
-def choose(view: View) -> Writes:
+def choose(view: View, llm: Model) -> Writes:
+    """Let the model analyse the question in one call; which route it takes is settled here."""
+    routes, last = _routes(view), _last_route(view)
+    found = llm.ask(
+        PROMPT,
+        Analysis,
+        routes=", ".join(routes),
+        history=shown((view.history or [])[-SHOWN:]),
+        last_route=last or "",
+        flags=", ".join(sorted(name for name, on in (view.context_flags or {}).items() if on)),
+        question=view.canonical_question or "",
+    )
+    route = settled(found.route, found.confidence, routes, last)
+    stays = "" if route is found.route else f" (proposed {found.route}, taken {route})"
+    asks = found.needs_clarification and found.vagueness_score > VAGUE
+    asks = asks and route is not Route.FALLBACK
+    questions = first(found.clarifying_questions, MOST_QUESTIONS, LONGEST_QUESTION)
+    writes: Writes = {
+        "route": route,
+        "route_confidence": found.confidence,
+        "route_analysis": found.route_analysis + stays,
+        "query_type": found.query_type,
+        "complexity_score": found.complexity_score,
+        "vagueness_score": found.vagueness_score,
+        "clarifying_questions": questions if asks else [],
+    }
+    return writes | (VAGUELY_ASKED if asks else {})
+
+
+def _routes(view: View) -> list[Route]:
+    """The routes to choose from; fallback is always there."""
+    return list(dict.fromkeys([*(view.enabled_routes or [Route.DOCUMENTATION]), Route.FALLBACK]))
+
+
+def _last_route(view: View) -> Route | None:
+    return last_route(view.last_agent or "", view.history or [])
+
+
+@choose.without_model
+def weigh(view: View) -> Writes:
     """Choose among the enabled routes; what is too vague for any of them asks back."""
     question = view.canonical_question or ""
-    routes = list(dict.fromkeys([*(view.enabled_routes or [Route.DOCUMENTATION]), Route.FALLBACK]))
+    routes = _routes(view)
     shares = _shares(question, routes)
     best = max(routes, key=lambda route: shares[route])
+    route = settled(best, shares[best], routes, _last_route(view))
     kind = _type(question)
     vague = vagueness(question)
     points = PER_TERM * len(content_words(question)) + COMBINING * (kind != TYPES[0])
     writes: Writes = {
-        "route": best if shares[best] >= KNOWN else Route.FALLBACK,
+        "route": route,
         "route_confidence": shares[best],
-        "route_analysis": ", ".join(f"{route} {shares[route]:.2f}" for route in routes),
+        "route_analysis": ", ".join(f"{each} {shares[each]:.2f}" for each in routes),
         "query_type": kind,
         "complexity_score": min(100, points),
         "vagueness_score": vague,
         "clarifying_questions": [],
     }
-    if vague > VAGUE and best is not Route.FALLBACK and not view.history:
-        writes |= {"needs_clarification": True, "clarification_reason": Reason.VAGUE_REQUEST}
-    return writes
+    asks = vague > VAGUE and route is not Route.FALLBACK and not view.history
+    return writes | (VAGUELY_ASKED if asks else {})

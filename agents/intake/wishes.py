@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 from agents.languages import named_in
@@ -16,6 +17,8 @@ ANY_NUMBER = rf"(\d+|{'|'.join(NUMBERS.values())})"
 # The words a request to say the same in another form is made of.
 FORMING = frozenset().union(*vocabulary(FOLDER / "forming_words.txt").values())
 LONGEST_FACT = 200
+# A wish of more words than this says more than the form found in it.
+FEW_WORDS = 4
 
 
 def _compiled(entries: list[str]) -> re.Pattern[str]:
@@ -42,6 +45,12 @@ def notes(text: str) -> list[str]:
     # Two lines are brief enough: what is exact replaces what is not.
     exact = any(note[0].isdigit() for note in found)
     return [note for note in found if not (exact and note == "brief")]
+
+
+def in_known_words(said: Sequence[str]) -> list[str]:
+    """The wishes in the words of `notes`, those it knows first; what says more stays beside it."""
+    more = [note for note in said if not notes(note) or len(note.split()) > FEW_WORDS]
+    return list(dict.fromkeys([*notes("; ".join(said)), *more]))
 
 
 def _digits(number: str) -> str:

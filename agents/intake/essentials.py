@@ -1,0 +1,122 @@
+"""Essentials: what a model makes of a message, and what of that is written."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from django.conf import settings
+from pydantic import BaseModel
+
+from agents.attributes import MemoryUpdates, OpenQuestion, Reason, Remark
+from agents.contract import View, Writes
+from agents.intake import wishes
+from agents.intake.shapes import Written, first
+from agents.languages import NAMES, base
+from prompts.prompt import Block
+
+# A question that compares or collects needs more passages than one that asks for a single fact.
+MORE = 4
+MOST_NOTES, LONGEST_NOTE = 8, 80
+MOST_FACTS = 3
+LONGEST_TOPIC = 120
+LONGEST_MESSAGE = 300
+LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,4})?\Z")
+ASKS = ("?", "\uff1f")
+
+
+class Essentials(BaseModel):
+    """The message as the model understands it."""
+
+    context_type: Literal["new_topic", "follow_up", "clarification"]
+    reply: Literal["none", "search_again", "exit"]
+    related: list[int]
+    topic: str
+    canonical_question: Written
+    response_notes: list[str]
+    collects: bool
+    facts: list[str]
+    language_preference: str
+    unclear: Literal[
+        "none", "ambiguous_query", "missing_context", "multiple_topics", "vague_request"
+    ]
+    clarification_message: str
+
+
+def asked_before(open_question: OpenQuestion | None) -> list[Block]:
+    """Return the open question and its options as data; empty when none is open."""
+    if open_question is None:
+        return []
+    options = (
+        Block("option", option, {"number": str(number)})
+        for number, option in enumerate(open_question.options, start=1)
+    )
+    reason = {"reason": open_question.reason.value}
+    return [Block("open_question", open_question.question, reason), *options]
+
+
+def written(found: Essentials, view: View) -> Writes:
+    """Return what essence writes. What the model cannot know better is held against the view."""
+    text, question = view.text or "", view.text_eng or view.text or ""
+    waiting = view.open_clarification is not None
+    if found.reply == "exit" and (waiting or not question.rstrip().endswith(ASKS)):
+        return farewell(question, waiting=waiting)
+    completes = waiting and found.reply == "search_again"
+    context = "clarification" if completes else _context(found, view.history or [])
+    writes: Writes = {
+        "canonical_question": found.canonical_question,
+        "context_type": context,
+        "related_history": _related(found, context, view.history or []),
+        "response_notes": _notes(found, view.facts or []),
+        "retrieval_k": settings.SEARCH_RESULTS_LIMIT + MORE * found.collects,
+        "memory_updates": MemoryUpdates(
+            facts=first(found.facts, MOST_FACTS, wishes.LONGEST_FACT) or wishes.standing(text),
+            topic=" ".join(found.topic.split())[:LONGEST_TOPIC],
+            language_preference=_language(found.language_preference, text, question),
+        ),
+    }
+    if completes:
+        writes["clarification_result"] = "search_again"
+    # A reply that completes the question settles it; "none of these" leaves it as it was.
+    settled = completes and found.canonical_question != view.open_clarification.question
+    if found.unclear != "none" and not settled:
+        writes |= {
+            "needs_clarification": True,
+            "clarification_reason": Reason(found.unclear),
+            "clarification_message": found.clarification_message[:LONGEST_MESSAGE],
+        }
+    return writes
+
+
+def farewell(question: str, *, waiting: bool) -> Writes:
+    """Return what is written when the user leaves, `waiting`: for a reply to a question."""
+    return {
+        "canonical_question": question,
+        "context_type": "clarification" if waiting else "follow_up",
+        "clarification_result": "exit",
+    }
+
+
+def _context(found: Essentials, history: Sequence[Remark]) -> str:
+    return "follow_up" if history and found.context_type != "new_topic" else "new_topic"
+
+
+def _related(found: Essentials, context: str, history: Sequence[Remark]) -> list[Remark]:
+    numbers = sorted({number for number in found.related if 0 < number <= len(history)})
+    return [] if context == "new_topic" else [history[number - 1] for number in numbers]
+
+
+def _notes(found: Essentials, facts: Sequence[str]) -> list[str]:
+    """The wishes for this answer; those from before hold when this message has none."""
+    said = first(found.response_notes, MOST_NOTES, LONGEST_NOTE)
+    return wishes.in_known_words(said) or [n for fact in facts for n in wishes.notes(fact)]
+
+
+def _language(code: str, text: str, english: str) -> str | None:
+    """The language to answer in from now on, if the message names it: models like to guess one."""
+    code = code.strip().casefold()
+    if not LANGUAGE.match(code):
+        return wishes.answer_language(text)
+    names = NAMES.get(base(code), ())
+    said = f"{text} {english}".casefold()
+    named = not names or any(name in said for name in names)
+    return code if named else wishes.answer_language(text)

@@ -1,0 +1,45 @@
+"""Staying: when a conversation stays on its route, and when it changes to another."""
+
+from collections.abc import Sequence
+
+from agents.attributes import Remark
+from agents.names import Role, Route
+
+# From here on a question changes the route, and without a route before it takes one.
+SURE = 0.7
+LIKELY = 0.5
+RECENT = 4
+# Whose words ended the last turn tells its route; other roles speak on any route or on none.
+ROUTE_OF: dict[str, Route] = {
+    Role.SEARCH: Route.DOCUMENTATION,
+    Role.EVALUATOR: Route.DOCUMENTATION,
+    Role.AUGMENTATION: Route.DOCUMENTATION,
+    Role.RESPONSE: Route.DOCUMENTATION,
+    Role.QUALITY: Route.DOCUMENTATION,
+}
+
+
+def last_route(last_agent: str, history: Sequence[Remark]) -> Route | None:
+    """Return the route the conversation is on: None when it begins, or was on none."""
+    if not any(said.role == "assistant" for said in history[-RECENT:]):
+        return None
+    named = Route(last_agent) if last_agent in set(Route) else ROUTE_OF.get(last_agent)
+    return None if named is Route.FALLBACK else named
+
+
+def settled(
+    proposed: Route, confidence: float, enabled: Sequence[Route], last: Route | None
+) -> Route:
+    """Return the route to take.
+
+    A sure proposal is followed, from whichever route; an unsure one stays where the conversation
+    is; at its beginning a likely one is followed. Everything else is fallback's.
+    """
+    known = proposed in enabled and proposed is not Route.FALLBACK
+    if known and confidence >= SURE:
+        return proposed
+    if last and last in enabled and confidence < SURE:
+        return last
+    if known and confidence >= LIKELY:
+        return proposed
+    return Route.FALLBACK
