@@ -1,15 +1,22 @@
 """Clarification: says what is unclear or out of reach and what can be done instead."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 
 from django.conf import settings
+from pydantic import BaseModel
 
-from agents.attributes import DECLINING, Passage, Reason
-from agents.contract import View, Writes, agent
-from agents.languages import ENGLISH, base
+from agents.attributes import DECLINING, Reason
+from agents.contract import View, Writes, llm_agent
+from agents.intake.remarks import shown
+from agents.intake.shapes import Written
+from agents.languages import ENGLISH, base, english_name
+from agents.llm.model import Model
+from agents.llm.outcomes import ModelFailure, Outcome
 from agents.names import Role
+from agents.options import MOST_OPTIONS, options
 from agents.phrases import Phrase, capabilities, reason_said
+from prompts.prompt import Block, Prompt
 
 # Reasons to which one of the options may be the answer.
 OPEN = frozenset(
@@ -24,44 +31,28 @@ OPEN = frozenset(
 PARTICULAR = frozenset(
     {Reason.INSUFFICIENT_CONTEXT, Reason.MISSING_DETAILS, Reason.QUALITY_INSUFFICIENT}
 )
-MOST_OPTIONS = 4
-# Below this cosine a passage is about something else: all-MiniLM-L6-v2.
+# The model chooses among so many, and sees what was said last.
+MOST_CANDIDATES = 8
+RECENT = 4
+# Where search measured no confidence: below this cosine a passage is about something else, by
+# all-MiniLM-L6-v2.
 CLOSE = 0.35
-LONGEST_OPTION = 70
-
-
-def options(passages: Sequence[Passage]) -> list[str]:
-    """What to choose from, best first: titles, with the section where one title is not enough.
-
-    Different documents come before several sections of one.
-    """
-    if len({p.document_id for p in passages}) == 1:
-        return _distinct(_section(p) or p.title for p in passages)
-    seen: Counter[str] = Counter()
-    ranked = []
-    for rank, passage in enumerate(passages):
-        ranked.append((seen[passage.document_id], rank, passage))
-        seen[passage.document_id] += 1
-    firsts = [p for place, _, p in sorted(ranked, key=lambda each: each[:2]) if place == 0]
-    return _distinct(_named(p) for p in firsts)
-
-
-def _section(passage: Passage) -> str:
-    return passage.section.rsplit(" > ", maxsplit=1)[-1].strip()
-
-
-def _named(passage: Passage) -> str:
-    """The title; the heading instead when the title is too long to choose by."""
-    title = passage.title.strip() or _section(passage)
-    return (_section(passage) or title) if len(title) > LONGEST_OPTION else title
-
-
-def _distinct(names: Iterable[str]) -> list[str]:
-    found: dict[str, str] = {}
-    for name in names:
-        if name:
-            found.setdefault(name.casefold(), name)
-    return list(found.values())[:MOST_OPTIONS]
+LONGEST_MESSAGE = 1200
+# Addresses, pictures, tags, markers, and lists: what there is to choose from is added by us.
+FORBIDDEN = re.compile(
+    r"//|www\.|!?\[[^\]]*\]\(|<[a-z/!]|\[C\d+\]|^\s*(?:[-*+\u2022]|\d{1,2}[.)])\s",
+    re.IGNORECASE | re.MULTILINE,
+)
+PROMPT = Prompt(
+    "clarification",
+    "language",
+    "reason",
+    "scope",
+    "details",
+    "questions",
+    "history",
+    "options",
+)
 
 
 def _type(reason: Reason, offered: Sequence[str]) -> str:
@@ -76,11 +67,21 @@ def _listed(lead: Phrase, offered: Sequence[str], language: str) -> str:
     return "\n".join([lead.said_in(language), *(f"- {option}" for option in offered)])
 
 
-def _lead(reason: Reason, passages: Sequence[Passage]) -> Phrase:
+def _near(view: View) -> bool:
+    """Whether what was found is about the question, by search's own measure if there is one."""
+    stats = view.search_stats or {}
+    confidence, threshold = stats.get("confidence"), stats.get("threshold")
+    passages = view.search_results or []
+    if confidence is None or threshold is None:
+        return any(p.cosine is None or p.cosine >= CLOSE for p in passages)
+    return bool(passages) and bool(confidence >= threshold)
+
+
+def _lead(view: View, reason: Reason) -> Phrase:
     """What the options are, said no stronger than they were found."""
     if reason in OPEN and reason is not Reason.VAGUE_REQUEST:
         return Phrase.MEANT
-    near = any(p.cosine is None or p.cosine >= CLOSE for p in passages)
+    near = _near(view)
     return Phrase.NEARBY if near and reason in PARTICULAR else Phrase.COVERED
 
 
@@ -97,7 +98,7 @@ def _asked(view: View, reason: Reason, offered: Sequence[str], language: str) ->
     if reason in DECLINING:
         paragraphs.append(capabilities(language, settings.DOMAIN_NAME))
     if offered:
-        paragraphs.append(_listed(_lead(reason, passages), offered, language))
+        paragraphs.append(_listed(_lead(view, reason), offered, language))
     elif reason not in DECLINING:
         paragraphs.append(Phrase.REPHRASE.said_in(language))
     # The router's questions are English.
@@ -106,7 +107,24 @@ def _asked(view: View, reason: Reason, offered: Sequence[str], language: str) ->
     return paragraphs
 
 
-@agent(
+def _closes(view: View) -> bool:
+    return bool((view.clarification_rounds or 0) >= settings.MAX_CLARIFICATION_ROUNDS)
+
+
+def _candidates(view: View, most: int = MOST_OPTIONS) -> list[str]:
+    """What exists and can be offered: what was found, or else documents of the collection."""
+    return options(view.search_results or [], most) or (view.offers or [])[:most]
+
+
+class Wording(BaseModel):
+    """What the model says to the user."""
+
+    message: Written
+    lead: str
+    options: list[int]
+
+
+@llm_agent(
     Role.CLARIFICATION,
     reads=(
         "needs_clarification",
@@ -116,6 +134,7 @@ def _asked(view: View, reason: Reason, offered: Sequence[str], language: str) ->
         "stage",
         "clarifying_questions",
         "search_results",
+        "search_stats",
         "history",
         "clarification_rounds",
         "offers",
@@ -123,13 +142,60 @@ def _asked(view: View, reason: Reason, offered: Sequence[str], language: str) ->
     ),
     writes=("response", "clarification_type", "suggested_actions"),
 )
-def ask(view: View) -> Writes:
+def ask(view: View, llm: Model) -> Writes:
+    """Let the model word the question and choose among what exists; close in fixed words.
+
+    Of what is declined the model sees the reason alone: so it cannot repeat it. Raises
+    ModelFailure for a reply that offers what was not given to it.
+    """
+    if _closes(view):
+        return say(view)
+    reason = view.clarification_reason or Reason.INSUFFICIENT_CONTEXT
+    language = view.language or ENGLISH
+    declining = reason in DECLINING
+    candidates = _candidates(view, MOST_CANDIDATES)
+    said = llm.ask(
+        PROMPT,
+        Wording,
+        documents=tuple(dict.fromkeys(p.document_id for p in view.search_results or [])),
+        language=english_name(language),
+        reason=f"{reason.value}: {reason_said(reason, ENGLISH)}",
+        scope=capabilities(ENGLISH, settings.DOMAIN_NAME),
+        details="" if declining else view.clarification_message or "",
+        questions="" if declining else "\n".join(view.clarifying_questions or []),
+        history=[] if declining else shown((view.history or [])[-RECENT:]),
+        options=[
+            Block("option", each, {"number": str(number)})
+            for number, each in enumerate(candidates, start=1)
+        ],
+    )
+    offered = chosen(said, candidates) or candidates[:MOST_OPTIONS]
+    paragraphs = [said.message]
+    if offered:
+        lead = said.lead.strip() or _lead(view, reason).said_in(language)
+        paragraphs.append("\n".join([lead, *(f"- {option}" for option in offered)]))
+    return _said(paragraphs, reason, offered, language)
+
+
+def chosen(said: Wording, candidates: Sequence[str]) -> list[str]:
+    """Return the options the model chose. Raises ModelFailure when it says more than it may."""
+    text = f"{said.message}\n{said.lead}"
+    if FORBIDDEN.search(text) or len(text) > LONGEST_MESSAGE:
+        raise ModelFailure(
+            Outcome.MALFORMED, "the clarification holds an address, a list, or far too much"
+        )
+    if wrong := [each for each in said.options if not 1 <= each <= len(candidates)]:
+        raise ModelFailure(Outcome.MALFORMED, f"there is no option {wrong[0]} to offer")
+    return [candidates[each - 1] for each in dict.fromkeys(said.options)][:MOST_OPTIONS]
+
+
+@ask.without_model
+def say(view: View) -> Writes:
     """Say why, then offer what exists; after the last round close instead of asking."""
     language = view.language or ENGLISH
     reason = view.clarification_reason or Reason.INSUFFICIENT_CONTEXT
-    offered = options(view.search_results or []) or (view.offers or [])[:MOST_OPTIONS]
-    actions = offered or [Phrase.SUGGEST_HELP.said_in(language)]
-    if (view.clarification_rounds or 0) >= settings.MAX_CLARIFICATION_ROUNDS:
+    offered = _candidates(view)
+    if _closes(view):
         paragraphs = [
             Phrase.CLOSING.said_in(language),
             capabilities(language, settings.DOMAIN_NAME),
@@ -138,8 +204,14 @@ def ask(view: View) -> Writes:
             paragraphs.append(_listed(Phrase.COVERED, offered, language))
     else:
         paragraphs = _asked(view, reason, offered, language)
+    return _said(paragraphs, reason, offered, language)
+
+
+def _said(
+    paragraphs: Sequence[str], reason: Reason, offered: Sequence[str], language: str
+) -> Writes:
     return {
         "response": "\n\n".join(paragraphs),
         "clarification_type": _type(reason, offered),
-        "suggested_actions": actions,
+        "suggested_actions": list(offered) or [Phrase.SUGGEST_HELP.said_in(language)],
     }

@@ -41,6 +41,8 @@ class Phrase(StrEnum):
     QUOTED = "The documents say, quoted in their own language:"
     NOT_COVERED = "The documents I found do not mention: {missing}."
 
+    NEEDED = "To answer that I need to know: {missing}."
+
     NOT_TRANSLATED = (
         "I could not translate your question, and the documents are written in another language "
         "({languages}): a question in that language finds more."

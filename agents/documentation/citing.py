@@ -1,15 +1,19 @@
-"""Citing: markers in an answer, and whether a passage says what is cited from it."""
+"""Citing: the markers in an answer, `[C1]`, and the many ways a model writes them."""
 
 import re
-from typing import Literal
-
-from agents.terms import terms, words
-
-CitationStatus = Literal["verified", "weak", "unsupported"]
+from collections.abc import Callable, Collection
 
 MARKER = re.compile(r"\[(C\d+)\]")
-# This share of a sentence's terms in one passage still counts as said by it.
-WEAK = 0.75
+CODE = r"```.*?(?:```|\Z)|`[^`\n]*`"
+# "[C1, C2]", "(C1)", "[c 1]", "[^C1]", "[[C1]](#)", and the brackets of Chinese and Japanese.
+_OPEN, _CLOSE = r"[\[(\u3010\uff3b\uff08]", r"[\])\u3011\uff3d\uff09]"
+_NUMBER = r"\^?[Cc]\s?\d{1,3}"
+_LIST = rf"{_NUMBER}(?:\s*(?:[,;/&\u3001\uff0c]|and|und|et|y|\u0438)?\s*(?:{_NUMBER}|\d{{1,3}}))*"
+WRITTEN = re.compile(
+    rf"(?P<code>{CODE})|(?P<gap>[ \t]*){_OPEN}{{1,2}}\s*(?P<list>{_LIST})\s*{_CLOSE}{{1,2}}"
+    r"(?:\([^)\s]*\))?",
+    re.DOTALL,
+)
 
 
 def markers(text: str) -> list[str]:
@@ -22,16 +26,22 @@ def without_markers(text: str) -> str:
     return re.sub(r"\s+([.,;:!?])", r"\1", re.sub(r"[ \t]*\[C\d+\]", "", text)).strip()
 
 
-def _normal(text: str) -> str:
-    return " ".join(words(without_markers(text)))
+def normalised(text: str) -> str:
+    """`text` with every marker written as `[C1]`; code stays as it is."""
+    return WRITTEN.sub(_rewritten(lambda marker: True), text)
 
 
-def support(sentence: str, passage: str) -> CitationStatus:
-    """Whether `passage` says `sentence`: word for word, by most of its terms, or not."""
-    said = _normal(sentence)
-    if said and f" {said} " in f" {_normal(passage)} ":
-        return "verified"
-    wanted = set(terms(without_markers(sentence)))
-    if not wanted:
-        return "unsupported"
-    return "weak" if len(wanted & set(terms(passage))) / len(wanted) >= WEAK else "unsupported"
+def known_only(text: str, known: Collection[str]) -> str:
+    """`text` with its markers normalised, without those that are not among `known`."""
+    return WRITTEN.sub(_rewritten(known.__contains__), text)
+
+
+def _rewritten(keep: Callable[[str], bool]) -> Callable[[re.Match[str]], str]:
+    def rewrite(found: re.Match[str]) -> str:
+        if found["code"] is not None:
+            return found[0]
+        named = dict.fromkeys(f"C{int(number)}" for number in re.findall(r"\d+", found["list"]))
+        kept = "".join(f"[{marker}]" for marker in named if keep(marker))
+        return found["gap"] + kept if kept else ""
+
+    return rewrite

@@ -1,20 +1,25 @@
 """Evaluator: judges whether the passages found answer the question."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pydantic import BaseModel, Field
+from django.conf import settings
+from pydantic import BaseModel
 
 from agents.attributes import Evaluation, Passage, Reason
 from agents.contract import View, Writes, llm_agent
-from agents.documentation.context import heading
+from agents.documentation.context import fitting, heading
+from agents.intake.shapes import Share
 from agents.llm.model import Model
 from agents.names import Role
 from agents.terms import content_words, stem, terms
+from knowledge.search.quality import EXCELLENT
 from prompts.prompt import Block, Prompt
 
 PROMPT = Prompt("evaluator", "question", "passages")
 
-# Cosines of a question with a passage that is about it, and with one that is not: all-MiniLM-L6-v2.
+# Where search measured no confidence: cosines of a question with a passage that is about it, and
+# with one that is not, of all-MiniLM-L6-v2.
 NEAR = 0.5
 FAR = 0.25
 # This share of the question's terms has to appear for an answer to be expected.
@@ -28,17 +33,29 @@ def _missing(question: str, passages: Sequence[Passage]) -> list[str]:
     return [word for word in words if stem(word) not in mentioned]
 
 
-def _nearest(passages: Sequence[Passage]) -> float:
-    return max((p.cosine for p in passages if p.cosine is not None), default=0.0)
+def _distance(passages: Sequence[Passage], stats: Mapping[str, Any]) -> tuple[float, bool]:
+    """How near the passages are to the question, 1 or more: they are about it; and if they are not.
+
+    Search's own confidence against the threshold of the collection says it best.
+    """
+    confidence, threshold = stats.get("confidence"), stats.get("threshold")
+    if confidence is None or threshold is None:
+        nearest = max((p.cosine for p in passages if p.cosine is not None), default=0.0)
+        return nearest / NEAR, nearest < FAR
+    return 1 + (confidence - threshold) / EXCELLENT, confidence < threshold
+
+
+LONGEST = 300
 
 
 class Verdict(BaseModel):
     """What the model says of the passages."""
 
     sufficient: bool
+    usable: bool
     missing: str
-    refined_query: str = Field(max_length=400)
-    confidence: float = Field(ge=0, le=1)
+    refined_query: str
+    confidence: Share
 
 
 @llm_agent(
@@ -48,23 +65,33 @@ class Verdict(BaseModel):
 )
 def evaluate(view: View, llm: Model) -> Writes:
     """Let the model say whether the passages answer the question, and what is missing."""
-    passages = view.search_results or []
+    passages = fitting(view.search_results or [], settings.MAX_CONTEXT_LENGTH)
     if not passages:
         return coverage(view)
+    question = view.canonical_question or ""
     verdict = llm.ask(
         PROMPT,
         Verdict,
         documents=tuple(p.document_id for p in passages),
-        question=view.canonical_question or "",
+        question=question,
         passages=[Block("passage", f"{heading(p)}\n{p.text}") for p in passages],
     )
+    missing = verdict.missing.strip()[:LONGEST]
+    refined = verdict.refined_query.strip()[:LONGEST]
+    evaluation = Evaluation(
+        sufficient=verdict.sufficient, missing=missing, confidence=verdict.confidence
+    )
     return {
-        "evaluation": Evaluation(
-            sufficient=verdict.sufficient, missing=verdict.missing, confidence=verdict.confidence
-        ),
-        "limitations": [verdict.missing] if verdict.missing else [],
-        "refined_query": "" if verdict.sufficient else verdict.refined_query,
-    }
+        "evaluation": evaluation,
+        "limitations": [missing] if missing else [],
+        "refined_query": "" if verdict.sufficient else refined or " ".join(content_words(question)),
+    } | _request(usable=verdict.usable or verdict.sufficient)
+
+
+def _request(*, usable: bool) -> Writes:
+    """Ask the user when nothing usable was found; another round of search comes before that."""
+    asked: Writes = {"needs_clarification": not usable}
+    return asked if usable else asked | {"clarification_reason": Reason.INSUFFICIENT_CONTEXT}
 
 
 @evaluate.without_model
@@ -75,18 +102,14 @@ def coverage(view: View) -> Writes:
     words = content_words(question)
     missing = _missing(question, passages)
     covered = 1 - len(missing) / len(words) if words else 0.0
-    nearest = _nearest(passages)
-    sufficient = bool(passages) and (nearest >= NEAR or (covered >= COVERED and nearest >= FAR))
-    usable = bool(passages) and (nearest >= FAR or covered >= COVERED)
-    confidence = min(1.0, max(0.0, 0.5 * covered + 0.5 * nearest / NEAR))
-    writes: Writes = {
+    close, apart = _distance(passages, view.search_stats or {})
+    sufficient = bool(passages) and (close >= 1 or (covered >= COVERED and not apart))
+    usable = bool(passages) and (not apart or covered >= COVERED)
+    confidence = min(1.0, max(0.0, 0.5 * covered + 0.5 * min(1.0, close)))
+    return {
         "evaluation": Evaluation(
             sufficient=sufficient, missing=", ".join(missing), confidence=confidence
         ),
         "limitations": missing,
         "refined_query": "" if sufficient else " ".join(words),
-        "needs_clarification": not usable,
-    }
-    if not usable:
-        writes["clarification_reason"] = Reason.INSUFFICIENT_CONTEXT
-    return writes
+    } | _request(usable=usable)

@@ -1,106 +1,34 @@
-"""Response: answers with the sentences of the passages that say it, each cited."""
+"""Response: answers from the passages, every statement cited and held against its passage."""
 
-import re
 from collections.abc import Sequence
 
-from agents.attributes import Citation, Reason, Source, SourceReference
-from agents.contract import View, Writes, agent
-from agents.documentation.choosing import choose
-from agents.documentation.citing import support
-from agents.documentation.excerpts import Excerpt, scored
-from agents.languages import ENGLISH, base
+from agents.attributes import Reason, SourceReference
+from agents.contract import View, Writes, llm_agent
+from agents.documentation.checking import Checked, check, said_by
+from agents.documentation.extracting import extracted, unmentioned
+from agents.documentation.links import Addresses
+from agents.documentation.pieces import whole
+from agents.documentation.refusing import Refusal, parted, refusal
+from agents.documentation.sources import source_list, sources_of, without_own_list
+from agents.documentation.streaming import Stream
+from agents.documentation.support import supports
+from agents.intake.remarks import shown
+from agents.languages import ENGLISH, english_name
+from agents.llm.model import Model
+from agents.llm.outcomes import ModelFailure, Outcome
+from agents.llm.requests import Reply
 from agents.names import Role
 from agents.phrases import Phrase
-from agents.terms import content_words, stem, terms
+from agents.terms import content_words
+from prompts.prompt import Prompt
 
-RELATIVE_LINK = re.compile(r"\[([^\]]+)\]\((?!\w+:)[^)]*\)")
-
-
-def _as_said(excerpt: Excerpt, number: int) -> str:
-    """The excerpt as it stands in the answer, its marker behind it."""
-    # A link into the documents' own pages leads nowhere from an answer.
-    text = RELATIVE_LINK.sub(r"\1", excerpt.text)
-    gap = "\n" if excerpt.kind == "code" else " "
-    marked = f"{text}{gap}[{excerpt.reference.marker}]"
-    if excerpt.kind == "item":
-        return f"{number}. {marked}" if excerpt.numbered else f"- {marked}"
-    return marked
+PROMPT = Prompt("response", "language", "augmented_prompt", "history", "review")
+# What was said last tells what an answer goes on from; the question stands alone without it.
+RECENT = 4
+CUT = "The answer was cut at its limit of tokens; raise RESPONSE_MAX_TOKENS."
 
 
-def _composed(excerpts: Sequence[Excerpt], as_list: bool) -> str:
-    """The answer's body: sentences run on, lists, rows and code stand on lines of their own."""
-    body = ""
-    number = 0
-    before: Excerpt | None = None
-    for excerpt in excerpts:
-        number = number + 1 if excerpt.numbered else 0
-        piece = _as_said(excerpt, number)
-        if as_list and excerpt.kind == "prose":
-            piece = f"- {piece}"
-        body += (_gap(before, excerpt, as_list) if before else "") + piece
-        before = excerpt
-    return body
-
-
-def _gap(before: Excerpt, now: Excerpt, as_list: bool) -> str:
-    prose = before.kind == now.kind == "prose"
-    if prose and not as_list:
-        # What leads to a list begins a paragraph.
-        return " " if before.rank == now.rank and now.series < 0 else "\n\n"
-    together = before.kind == now.kind or (before.series == now.series >= 0)
-    return "\n" if as_list or (together and before.rank == now.rank) else "\n\n"
-
-
-def _citations(excerpts: Sequence[Excerpt]) -> list[Citation]:
-    return [
-        Citation(
-            quote=excerpt.text,
-            citation_status=support(excerpt.text, excerpt.reference.text),
-            **excerpt.reference.model_dump(exclude={"text"}),
-        )
-        for excerpt in excerpts
-    ]
-
-
-def _sources(excerpts: Sequence[Excerpt]) -> list[Source]:
-    """The cited passages, each document's section once."""
-    fields = ("title", "section", "source", "version", "score")
-    found: dict[tuple[str, str], Source] = {}
-    for excerpt in excerpts:
-        r = excerpt.reference
-        found.setdefault((r.document_id, r.section), Source(**{f: getattr(r, f) for f in fields}))
-    return list(found.values())
-
-
-def source_list(sources: Sequence[Source], language: str) -> str:
-    """The list under an answer: title — section — file or URL (version)."""
-    lines = []
-    for source in sources:
-        named = " — ".join(part for part in (source.title, source.section, source.source) if part)
-        version = Phrase.VERSION.said_in(language, number=source.version)
-        lines.append(f"- {named} ({version})")
-    return "\n".join([Phrase.SOURCES.said_in(language), *lines])
-
-
-def _missing(question: str, references: Sequence[SourceReference]) -> list[str]:
-    said = {term for r in references for term in terms(f"{r.title} {r.section} {r.text}")}
-    return [word for word in dict.fromkeys(content_words(question)) if stem(word) not in said]
-
-
-def _asks(question: str, references: Sequence[SourceReference], language: str) -> Writes:
-    """Nothing to quote: say what the passages do not mention."""
-    missing = _missing(question, references)
-    message = Phrase.NOT_COVERED.said_in(language, missing=", ".join(missing)) if missing else ""
-    partly = missing and len(missing) < len(set(content_words(question)))
-    return {
-        "needs_clarification": True,
-        "clarification_reason": Reason.MISSING_DETAILS if partly else Reason.INSUFFICIENT_CONTEXT,
-        "clarification_message": message,
-        "generation_confidence": 0.0,
-    }
-
-
-@agent(
+@llm_agent(
     Role.RESPONSE,
     reads=(
         "augmented_prompt",
@@ -117,33 +45,111 @@ def _asks(question: str, references: Sequence[SourceReference], language: str) -
         "citations_used",
         "generation_confidence",
         "generation_error",
+        "validation_result",
     ),
 )
-def answer(view: View) -> Writes:
-    """Quote what answers the question; ask when nothing does.
+def answer(view: View, llm: Model) -> Writes:
+    """Let the model write the answer, shown while it is written; only what holds stays.
 
-    What quality found unsupported in an answer before is not said again.
+    Raises ModelFailure when what came is no cited answer, but one can be quoted.
     """
-    language = view.language or ENGLISH
-    question = view.canonical_question or ""
     references = view.source_references or []
-    notes = view.response_notes or []
-    excerpts, scores, vectors = scored(question, references)
-    chosen = [
-        excerpt
-        for excerpt in choose(excerpts, scores, vectors, notes)
-        if excerpt.text not in (view.quality_analysis or "")
-    ]
-    if not chosen:
-        return _asks(question, references, language)
-    sources = _sources(chosen)
-    parts = [_composed(chosen, "list" in notes), source_list(sources, language)]
-    # Titles and quotes stay as they are; that they do is said once.
-    if base(language) != ENGLISH:
-        parts.insert(0, Phrase.QUOTED.said_in(language))
+    if not references:
+        return quote(view)
+    if view.quality_analysis or llm.tokens.attempt > 1:
+        llm.tokens.replace()
+    held = Addresses(text for r in references for text in (r.text, r.source))
+    stream = Stream(llm.tokens, {r.marker for r in references}, held)
+    reply = llm.write(
+        PROMPT,
+        on_text=stream.take,
+        on_restart=stream.restart,
+        documents=tuple(dict.fromkeys(r.document_id for r in references)),
+        language=english_name(view.language or ENGLISH),
+        augmented_prompt=view.augmented_prompt or "",
+        history=shown((view.history or [])[-RECENT:]),
+        review=view.quality_analysis or "",
+    )
+    writes = _judged(view, reply, references)
+    if "response" in writes:
+        stream.finish(writes["response"])
+    else:
+        llm.tokens.withdraw()
+    return writes
+
+
+def _judged(view: View, reply: Reply, references: Sequence[SourceReference]) -> Writes:
+    """What becomes of a reply: an answer, or a question to the user."""
+    language = view.language or ENGLISH
+    first = refusal(reply.text.strip().partition("\n")[0])
+    if first:
+        return _declined(first, language)
+    cut = reply.finish_reason == "length"
+    body, later = parted(without_own_list(whole(reply.text) if cut else reply.text))
+    checked = check(body, references)
+    if not checked.citations:
+        _refuse_quotable(checked, references)
+        return _asks(view)
+    return _written(checked, later, language) | {"generation_error": CUT if cut else ""}
+
+
+def _written(checked: Checked, later: Refusal | None, language: str) -> Writes:
+    cited = {each.marker: each for each in checked.citations}
+    sources = sources_of(cited.values())
+    parts = [checked.text]
+    if later and later.missing:
+        parts.append(Phrase.NOT_COVERED.said_in(language, missing=later.missing))
     return {
-        "response": "\n\n".join(parts),
-        "citations_used": _citations(chosen),
+        "response": "\n\n".join([*parts, source_list(sources, language)]),
+        "citations_used": checked.citations,
         "sources_used": sources,
-        "generation_confidence": min(1.0, max(0.0, float(scores.max()))),
+        "generation_confidence": checked.confidence,
+        "validation_result": checked.findings(),
     }
+
+
+def _refuse_quotable(checked: Checked, references: Sequence[SourceReference]) -> None:
+    """Raise ModelFailure for a reply without citations that is none, or says what passages say.
+
+    Then the passages can be quoted instead. What they do not support is asked about.
+    """
+    passages = "\n\n".join(said_by(reference) for reference in references)
+    said = supports([(each, passages) for each in checked.uncited])
+    supported = sum(status != "unsupported" for status in said)
+    if not checked.removed and 2 * supported >= len(said):
+        raise ModelFailure(Outcome.MALFORMED, "the answer cites no passage that it was given")
+
+
+def _declined(refused: Refusal, language: str) -> Writes:
+    """The model says what is missing for an answer."""
+    asked = Phrase.NEEDED if refused.reason is Reason.MISSING_DETAILS else Phrase.NOT_COVERED
+    message = asked.said_in(language, missing=refused.missing) if refused.missing else ""
+    return _clarification(refused.reason, message)
+
+
+def _asks(view: View) -> Writes:
+    """Nothing to say with a source: name what the passages do not mention."""
+    question = view.canonical_question or ""
+    missing = unmentioned(question, view.source_references or [])
+    message = ""
+    if missing:
+        language = view.language or ENGLISH
+        message = Phrase.NOT_COVERED.said_in(language, missing=", ".join(missing))
+    partly = missing and len(missing) < len(set(content_words(question)))
+    reason = Reason.MISSING_DETAILS if partly else Reason.INSUFFICIENT_CONTEXT
+    return _clarification(reason, message)
+
+
+def _clarification(reason: Reason, message: str) -> Writes:
+    return {
+        "needs_clarification": True,
+        "clarification_reason": reason,
+        "clarification_message": message,
+        "generation_confidence": 0.0,
+    }
+
+
+@answer.without_model
+def quote(view: View) -> Writes:
+    """Quote what answers the question; ask when nothing does."""
+    return extracted(view) or _asks(view)

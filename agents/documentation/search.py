@@ -22,6 +22,7 @@ def find(view: View) -> Writes:
         collections=view.collections or [],
         limit=view.retrieval_k or settings.SEARCH_RESULTS_LIMIT,
         alternative=view.refined_query or "",
+        reuse=True,
     )
     passages = [Passage.model_validate(passage, from_attributes=True) for passage in found.passages]
     return {

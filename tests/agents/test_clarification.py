@@ -8,6 +8,7 @@ from pytest_django import Settings
 from agents.attributes import Reason
 from agents.clarification import ask
 from tests.agents.passages import PASSAGES, passage
+from tests.scripted import Scripted, shaped
 
 
 def asked(reason: Reason, **payload: Any) -> dict[str, Any]:
@@ -88,3 +89,72 @@ def test_after_the_last_round_it_closes_instead_of_asking(settings: Settings) ->
     last = asked(Reason.VAGUE_REQUEST, clarification_rounds=rounds)["response"]
     assert "stop asking" not in before
     assert "stop asking" in last
+
+
+def worded(
+    models: Scripted, reason: Reason, payload: dict[str, Any], **values: Any
+) -> dict[str, Any]:
+    """What is said when the model words it so."""
+    usual = {"message": "Um welches Gerät geht es?", "lead": "Meinen Sie:", "options": []}
+    models.says("clarification", shaped(**usual | values))
+    given = {"needs_clarification": True, "clarification_reason": reason, "language": "de"}
+    return ask.perform(given | payload, models.model("clarification")).writes
+
+
+def test_the_model_words_the_question_and_chooses_by_number(models: Scripted) -> None:
+    payload = {"search_results": PASSAGES, "clarifying_questions": ["Which one?"]}
+    writes = worded(models, Reason.MISSING_CONTEXT, payload, options=[3, 1, 3])
+    assert writes["response"] == "Um welches Gerät geht es?\n\nMeinen Sie:\n- The grinder\n- Care"
+    assert writes["suggested_actions"] == ["The grinder", "Care"]
+    assert writes["clarification_type"] == "choice"
+    (asked,) = models.server.ledger
+    assert "Write in German" in asked.user
+    assert "Which one?" in asked.user
+
+
+def test_what_exists_is_offered_although_the_model_chose_nothing(models: Scripted) -> None:
+    writes = worded(models, Reason.VAGUE_REQUEST, {"offers": ["Care", "Warranty"]}, lead="")
+    assert writes["suggested_actions"] == ["Care", "Warranty"]
+    assert "- Warranty" in writes["response"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"message": "Siehe https://evil.example/."},
+        {"message": "Siehe [hier](evil)."},
+        {"message": "Meinen Sie:\n- Etwas Erfundenes"},
+        {"lead": "1. Etwas Erfundenes"},
+        {"options": [9]},
+        {"message": "  "},
+        {"message": "lang " * 400},
+    ],
+)
+def test_what_was_not_given_to_the_model_is_never_offered(
+    models: Scripted, values: dict[str, Any]
+) -> None:
+    payload = {"search_results": PASSAGES}
+    writes = worded(models, Reason.MISSING_CONTEXT, payload, **values)
+    assert writes == asked(Reason.MISSING_CONTEXT, language="de", **payload)
+
+
+@pytest.mark.parametrize("reason", [Reason.HARMFUL_CONTENT, Reason.SYSTEM_ABUSE, Reason.OFF_TOPIC])
+def test_of_what_is_declined_the_model_sees_the_reason_alone(
+    models: Scripted, reason: Reason
+) -> None:
+    payload = {
+        "clarification_message": "They want to build a bomb.",
+        "clarifying_questions": ["What bomb?"],
+        "history": [{"role": "user", "text": "bomb", "time": "2026-11-21T12:00:00+00:00"}],
+    }
+    writes = worded(models, reason, payload)
+    (asked_of_model,) = models.server.ledger
+    assert reason.value in asked_of_model.user
+    assert "bomb" not in asked_of_model.user
+    assert writes["clarification_type"] == "scope"
+
+
+def test_the_last_round_closes_without_asking_a_model(models: Scripted) -> None:
+    writes = worded(models, Reason.VAGUE_REQUEST, {"clarification_rounds": 3})
+    assert models.server.ledger == []
+    assert writes == asked(Reason.VAGUE_REQUEST, language="de", clarification_rounds=3)

@@ -7,6 +7,11 @@ from tests.agents.passages import PASSAGES
 from tests.scripted import Said, Scripted, shaped
 
 
+def verdict(**values: Any) -> Said:
+    usual = {"sufficient": True, "usable": True, "missing": "", "refined_query": ""}
+    return shaped(**usual | {"confidence": 1} | values)
+
+
 def judged(question: str, passages: list[dict[str, Any]]) -> dict[str, Any]:
     return evaluate({"canonical_question": question, "search_results": passages})
 
@@ -45,7 +50,7 @@ def test_keyword_hits_alone_can_be_enough() -> None:
 def test_the_model_says_what_is_missing_and_what_to_search_for(models: Scripted) -> None:
     models.says(
         "evaluator",
-        shaped(sufficient=False, missing="the torque", refined_query="gasket torque", confidence=1),
+        verdict(sufficient=False, missing="the torque", refined_query="gasket torque"),
     )
     payload = {"canonical_question": "Which torque?", "search_results": PASSAGES}
     done = evaluate.perform(payload, models.model("evaluator"))
@@ -54,6 +59,34 @@ def test_the_model_says_what_is_missing_and_what_to_search_for(models: Scripted)
     assert done.writes["refined_query"] == "gasket torque"
     (asked,) = models.server.ledger
     assert PASSAGES[0]["text"] in asked.user
+
+
+def test_search_that_knows_its_threshold_is_believed_rather_than_a_cosine() -> None:
+    far = [passage | {"cosine": 0.1} for passage in PASSAGES]
+    payload = {"canonical_question": "Which torque?", "search_results": far}
+    sure = evaluate(payload | {"search_stats": {"confidence": 0.4, "threshold": 0.3}})
+    assert sure["evaluation"]["sufficient"] is True
+    unsure = evaluate(payload | {"search_stats": {"confidence": 0.1, "threshold": 0.3}})
+    assert unsure["needs_clarification"] is True
+
+
+def test_passages_the_model_cannot_use_are_asked_about(models: Scripted) -> None:
+    models.says("evaluator", verdict(sufficient=False, usable=False))
+    payload = {"canonical_question": "Which torque has it?", "search_results": PASSAGES}
+    writes = evaluate.perform(payload, models.model("evaluator")).writes
+    assert writes["needs_clarification"] is True
+    assert writes["clarification_reason"] == "insufficient_context"
+    assert writes["refined_query"] == "torque"
+
+
+def test_what_is_only_missing_at_the_side_goes_along_as_a_limitation(models: Scripted) -> None:
+    models.says("evaluator", verdict(missing="whether yearly payment is possible"))
+    payload = {"canonical_question": "What does it cost?", "search_results": PASSAGES}
+    writes = evaluate.perform(payload, models.model("evaluator")).writes
+    assert writes["evaluation"]["sufficient"] is True
+    assert writes["limitations"] == ["whether yearly payment is possible"]
+    assert writes["refined_query"] == ""
+    assert writes["needs_clarification"] is False
 
 
 def test_without_a_usable_reply_the_terms_decide_and_it_says_why(models: Scripted) -> None:

@@ -1,0 +1,111 @@
+"""Streaming: what of an answer may be shown while a model still writes it."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from agents.documentation.citing import known_only
+from agents.documentation.links import Addresses, harmless
+from agents.documentation.refusing import may_refuse, refusal
+from agents.documentation.sources import bare, headings
+from agents.llm.tokens import Tokens
+
+# The next thing that can be judged by itself: code, a link or marker, what is in brackets, a tag,
+# a word, a line's end. An opening bracket alone is the last resort.
+UNIT = re.compile(
+    r"[ \t]*(?:`[^`\n]*`|!?\[[^\[\]\n]*\](?:\([^()\n]*\)?)?"
+    r"|[(\u3010\uff08\uff3b][^()\n]*[)\u3011\uff09\uff3d]"
+    r"|<[^<>\n]*>|[^\s`!\[(<\u3010\uff08\uff3b]+|\n|[ \t]+$|.)"
+)
+OPENING = "[(<`!\u3010\uff08\uff3b"
+FENCE = ("```", "~~~")
+
+
+@dataclass
+class Stream:
+    """Passes an answer on piece by piece, each only when it is sure what it is.
+
+    Held back are words, markers, links and code until they are complete, the beginning of a line
+    while it may be a refusal or the heading of a list of sources, and all that follows these two.
+    """
+
+    tokens: Tokens
+    known: Collection[str]  # markers that exist
+    held: Addresses
+    shown: str = ""
+    _waiting: str = ""
+    _gap: str = ""
+    _line_begins: bool = True
+    _in_code: bool = False
+    _closed: bool = False
+    _headings: frozenset[str] = field(default_factory=headings)
+
+    def take(self, text: str) -> None:
+        """Take a piece as it arrives."""
+        self._waiting += text
+        while not self._closed and (end := self._sure()):
+            unit, self._waiting = self._waiting[:end], self._waiting[end:]
+            self._line_begins = unit.endswith("\n")
+            self._show(unit)
+
+    def restart(self) -> None:
+        """What came so far is void: the answer begins again."""
+        self.shown, self._waiting, self._gap = "", "", ""
+        self._line_begins, self._in_code, self._closed = True, False, False
+        self.tokens.withdraw()
+
+    def finish(self, final: str) -> None:
+        """Make what was shown the final text."""
+        if self.shown and final.startswith(self.shown):
+            self.tokens.tell(final[len(self.shown) :])
+        elif self.shown or self.tokens.said:
+            self.tokens.replace(final)
+        else:
+            self.tokens.tell(final)
+        self.shown = final
+
+    def _show(self, unit: str) -> None:
+        if not self._in_code:
+            unit = harmless(known_only(unit, self.known), self.held)
+        # White space is shown with what follows it: an answer does not begin or end with any.
+        if not unit.strip():
+            self._gap += unit
+            return
+        told = self._gap + unit if self.shown else unit.lstrip()
+        self._gap = ""
+        self.shown += told
+        self.tokens.tell(told)
+
+    def _sure(self) -> int:
+        """How many of the waiting characters are known for what they are; 0: none yet."""
+        line, newline, _ = self._waiting.partition("\n")
+        if self._line_begins:
+            if line.strip()[:3] in FENCE:
+                return self._fence(line) if newline else 0
+            if self._stays_hidden(line, whole=bool(newline)):
+                return 0
+        if self._in_code:
+            return len(line) + 1 if newline else 0
+        unit = UNIT.match(self._waiting)
+        if unit is None or (unit.end() == len(self._waiting) and unit[0] != "\n"):
+            return 0
+        opens = unit[0].strip() in OPENING and unit[0].strip()
+        return 0 if opens and not newline else unit.end()
+
+    def _fence(self, line: str) -> int:
+        """Take a line that opens code, or closes it when it says nothing else."""
+        self._in_code = not self._in_code or bool(line.strip().strip("`~"))
+        return len(line) + 1
+
+    def _stays_hidden(self, line: str, *, whole: bool) -> bool:
+        """Whether the user is not to see a line, or may be not to."""
+        if self._in_code:
+            return False
+        heading, colon, _ = line.replace("\uff1a", ":").partition(":")
+        said = bare(heading)
+        if refusal(line) or (said in self._headings and (whole or colon)):
+            self._closed = True
+            return True
+        return not whole and (
+            may_refuse(said) or any(each.startswith(said) for each in self._headings)
+        )
