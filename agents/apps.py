@@ -19,6 +19,8 @@ FOLDERS: dict[str, tuple[Role, ...]] = {
         Role.QUALITY,
     ),
 }
+# What knowledge lets a model do, and what agents do when documents change.
+HOOKS = ("agents.enriching", "agents.graphing", "agents.expanding", "agents.llm.forgetting")
 
 
 class AgentsConfig(AppConfig):
@@ -37,3 +39,9 @@ class AgentsConfig(AppConfig):
             if KIND[role] == "LLM" and REGISTRY[role].work is None:
                 raise LookupError(f"{role} has no way to work without a model")
         refuse_conflicts(TOGETHER)
+        for name in HOOKS:
+            import_module(name).register()
+        # A prompt is declared where it is used, also where that is otherwise imported late.
+        import_module("agents.llm.dialects")
+        import_module("agents.llm.trial")
+        import_module("prompts.checks")

@@ -1,14 +1,15 @@
 """Memory: what a turn gets to see of its conversation, and what the conversation keeps of it."""
 
+from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.dispatch import receiver
 from django.utils.timezone import now
 
 from agents.envelopes import envelope_ended
 from agents.models import Envelope
 from agents.names import Role, Status
+from conversations.history import divided, remarks
 from conversations.models import Conversation, Message
 from knowledge import reliance
 from knowledge.models import Document
@@ -19,14 +20,11 @@ OFFERS = 6
 
 def recall(conversation: Conversation, text: str) -> dict[str, Any]:
     """Return the memory of a turn that begins with `text`, by `agents.attributes.MEMORY`."""
-    latest = conversation.messages.order_by("-created")[: settings.HISTORY_MESSAGES]
+    history, leaving = divided(conversation)
     collections = list(conversation.collections.values_list("name", flat=True))
     return {
         "text": text,
-        "history": [
-            {"role": said.role, "text": said.text, "time": said.created.isoformat()}
-            for said in reversed(latest)
-        ],
+        "history": remarks(history),
         "summary": conversation.summary,
         "facts": conversation.facts,
         "topic": conversation.topic,
@@ -40,7 +38,7 @@ def recall(conversation: Conversation, text: str) -> dict[str, Any]:
         "offers": offers(collections),
         "user_id": conversation.user_id,
         "owner": f"user:{conversation.owner_id}" if conversation.owner_id else "local",
-        "leaving": [],
+        "leaving": remarks(leaving),
     }
 
 
@@ -73,18 +71,29 @@ def remember(sender: object, envelope: Envelope, **_: Any) -> None:
         text=payload.get("response", ""),
         turn=envelope,
     )
-    learnt = payload.get("memory_updates") or {}
-    conversation.facts = _distinct(conversation.facts + learnt.get("facts", []))[-MAX_FACTS:]
-    conversation.topic = learnt.get("topic") or conversation.topic
-    conversation.language_preference = (
-        learnt.get("language_preference") or conversation.language_preference
-    )
+    _learn(conversation, payload)
     asked = envelope.status == Status.AWAITING_USER
     conversation.status = Conversation.Status.AWAITING_USER if asked else Conversation.Status.OPEN
     conversation.open_clarification = _open_question(payload) if asked else None
     conversation.clarification_rounds = conversation.clarification_rounds + 1 if asked else 0
     conversation.last_agent = last_agent(envelope)
     conversation.save()
+
+
+def _learn(conversation: Conversation, payload: dict[str, Any]) -> None:
+    """Take over what agents learnt, however the turn ended.
+
+    Without a `summary_update` the messages that were to be folded in leave again next turn.
+    """
+    learnt = payload.get("memory_updates") or {}
+    conversation.facts = newest([*conversation.facts, *learnt.get("facts", [])])
+    conversation.topic = learnt.get("topic") or conversation.topic
+    conversation.language_preference = (
+        learnt.get("language_preference") or conversation.language_preference
+    )
+    if update := payload.get("summary_update"):
+        conversation.summary = update["summary"]
+        conversation.summarised_until = datetime.fromisoformat(update["until"])
 
 
 def last_agent(envelope: Envelope) -> str:
@@ -101,5 +110,10 @@ def _open_question(payload: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _distinct(facts: list[str]) -> list[str]:
-    return list(dict.fromkeys(facts))
+def newest(facts: list[str]) -> list[str]:
+    """Return at most MAX_FACTS, oldest first; one that was said again counts as new."""
+    kept: dict[str, str] = {}
+    for fact in reversed(facts):
+        kept.setdefault(" ".join(fact.casefold().split()), fact)
+    kept.pop("", None)
+    return list(kept.values())[:MAX_FACTS][::-1]

@@ -30,6 +30,8 @@ class Conversation(models.Model):
     status = models.CharField(max_length=16, choices=Status, default=Status.OPEN)
     language_preference = models.CharField(max_length=8, blank=True)
     summary = models.TextField(blank=True)
+    # Time of the last message the summary holds; None: of none yet.
+    summarised_until = models.DateTimeField(null=True, blank=True)
     topic = models.TextField(blank=True)
     facts = models.JSONField(default=list, blank=True)
     last_agent = models.CharField(max_length=16, blank=True)

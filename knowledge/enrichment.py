@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from langdetect import (
     DetectorFactory,
@@ -49,14 +49,35 @@ class Described:
     summary: str
     keypoints: list[str]
     keywords: list[str]  # at most 12, weightiest first
+    warnings: list[str] = field(default_factory=list)  # for who ingests it: what did not work
+
+
+Describer = Callable[[Page, Described], Described]
+
+_describers: list[Describer] = []
+
+
+def register(describer: Describer) -> None:
+    """Let `describer(page, by rules)` say it better; what it cannot, it returns as it was.
+
+    It must keep what the page says itself. It takes its time, and does not raise.
+    """
+    _describers.append(describer)
 
 
 def describe(page: Page) -> Described:
     """Return what can be said about a page that has a title; what it says itself is kept.
 
-    The one place where a model may be asked instead. It is called once per new or changed
-    document, while no transaction is open.
+    It is called once per new or changed document, while no transaction is open.
     """
+    described = by_rules(page)
+    for describer in _describers:
+        described = describer(page, described)
+    return described
+
+
+def by_rules(page: Page) -> Described:
+    """Return what the page's own words say."""
     spoken = page.language or language(page.content)
     about = f"{page.description} {page.summary}"
     found = keywords(page.title, page.content, about=about, language=spoken)

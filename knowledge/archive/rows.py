@@ -5,7 +5,7 @@ from django.db import transaction
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from knowledge import chunking, postings
+from knowledge import changes, chunking, postings
 from knowledge.archive.contents import Entry, Matrices
 from knowledge.archive.records import Described, DocumentRecord
 from knowledge.embedding import Embedder
@@ -33,6 +33,7 @@ def put(collection: Collection, entry: Entry) -> None:
         identity = former.pk if former else free_id(collection, record.source)
         if former:
             former.delete()
+            changes.tell([identity])
         sources = [record.source, *(copy.source for copy in record.copies)]
         collection.copies.filter(source__in=sources).delete()
         document = Document.objects.create(

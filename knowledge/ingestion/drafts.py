@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha1
 from pathlib import PurePosixPath
 
 from knowledge import chunking, enrichment
 from knowledge.embedding import WINDOW
 from knowledge.errors import Unreadable
+from knowledge.graph import Graph, draw
 from knowledge.models import Document
 from knowledge.parsing import Page
 
@@ -43,6 +44,12 @@ class Draft:
     page: Page  # the sheet's, with what it left unsaid filled in
     parts: Sequence[chunking.Part]
     former: str = ""  # source of the document it goes on with, whose file is gone
+    graph: Graph = field(default_factory=Graph)  # what it states
+
+    @property
+    def warnings(self) -> list[str]:
+        """What did not work on the way, for who ingests it."""
+        return [*self.page.warnings, *self.graph.warnings]
 
     @property
     def config(self) -> str:
@@ -93,11 +100,14 @@ def draft(sheet: Sheet, folders: Sequence[str], *, window: int = WINDOW, former:
     )
     if not parts:
         raise Unreadable("there is too little text in it to be found by")
-    return Draft(sheet, page, parts, former)
+    return Draft(sheet, page, parts, former, draw(page, parts))
 
 
 def filled(sheet: Sheet, folders: Sequence[str]) -> Page:
-    """Return the page with title, crumbs, language and enrichment that the file left out."""
+    """Return the page with title, crumbs, language and enrichment that the file left out.
+
+    Its warnings are those of enrichment: who opened the file has passed on its own.
+    """
     page = sheet.page
     titled = replace(
         page,

@@ -172,6 +172,8 @@ def judged(
         return Entry(work, sheet, is_copy=True)
     former = twin.source if twin is not None and held is None else ""
     made = draft(sheet, folders, window=window, former=former)
+    for reason in made.warnings:
+        work.warn(sheet.source, reason)
     if former:
         known.forget(former)
     known.add(Held(sheet.source, sheet.origin, sheet.sha1))

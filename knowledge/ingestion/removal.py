@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from django.db import connection, transaction
 
+from knowledge import changes, graph
 from knowledge.ingestion.storing import take_turns
 from knowledge.models import Collection, Document, Receipt
 from knowledge.reliance import relying
@@ -18,6 +19,8 @@ OF_SECTIONS = (
 )
 # What a receipt calls it, the table, and which of its rows; those that refer to others come first.
 ROWS = (
+    ("relations", "knowledge_relation", OF_DOCUMENTS),
+    ("entities named", "knowledge_entityname", OF_DOCUMENTS),
     ("postings", "knowledge_posting", OF_CHUNKS),
     ("vectors", "knowledge_chunkvector", OF_CHUNKS),
     ("vectors", "knowledge_sectionvector", OF_SECTIONS),
@@ -33,8 +36,9 @@ ROWS = (
 def delete(documents: Iterable[Document], *, by: str = "", reason: str = "") -> Receipt:
     """Delete the documents, and return a stored receipt that says what was removed.
 
-    Their sections, chunks, vectors, postings, former versions and copies go with them, in one
-    transaction, so they are gone from every search that begins afterwards. The receipt counts
+    Their sections, chunks, vectors, postings, relations, former versions and copies go with them,
+    in one transaction, so they are gone from every search that begins afterwards; who listens to
+    `knowledge.changes` forgets what was made of them. The receipt counts
     what the database says it deleted, and lists the turns whose answers cited one of them;
     those answers stay with their conversations. `by` is who asked for it.
     """
@@ -62,6 +66,7 @@ def delete(documents: Iterable[Document], *, by: str = "", reason: str = "") -> 
 def deleted(documents: list[str]) -> Counter[str]:
     """Delete the documents with these ids; return how many rows of each kind that were."""
     removed: Counter[str] = Counter()
+    unsaid, entities = changes.said(documents), graph.touched(documents)
     with connection.cursor() as cursor:
         for name, table, which in ROWS:
             cursor.execute(
@@ -69,6 +74,8 @@ def deleted(documents: list[str]) -> Counter[str]:
                 {"documents": documents},
             )
             removed[name] += cursor.rowcount
+    graph.prune(entities)
+    changes.tell(documents, unsaid)
     return removed
 
 

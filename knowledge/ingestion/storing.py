@@ -8,6 +8,7 @@ from django.db import connection
 from django.utils.timezone import now
 from numpy.typing import NDArray
 
+from knowledge import changes
 from knowledge.errors import Unreadable
 from knowledge.ingestion.drafts import Draft, Sheet
 from knowledge.ingestion.report import Outcome
@@ -28,6 +29,10 @@ DESCRIBED = (
     "last_updated",
     "starts",
 )
+REVISE = """
+INSERT INTO knowledge_revision (collection_id, number) VALUES (%s, 1)
+ON CONFLICT (collection_id) DO UPDATE SET number = knowledge_revision.number + 1
+"""
 
 
 def store(
@@ -57,18 +62,22 @@ def store(
     document.save()
     Copy.objects.filter(collection=collection, source=sheet.source).delete()
     write_chunks(document, draft, vectors)
+    if outcome == "changed":
+        changes.tell([document.pk])
     return outcome
 
 
 def take_turns(collection: Collection) -> None:
     """Let nobody else store in the collection until this transaction ends.
 
-    Which bytes are stored, and under which source, can only be told while nobody changes it.
+    Which bytes are stored, and under which source, can only be told while nobody changes it. From
+    then on nothing counts that was found in it before.
     """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtextextended('documents', %s))", [collection.pk]
         )
+        cursor.execute(REVISE, [collection.pk])
 
 
 def at(collection: Collection, source: str) -> Document | None:
@@ -149,7 +158,11 @@ def keep(document: Document) -> None:
         created=document.updated,
     )
     oldest = document.version - settings.KEEP_VERSIONS
-    document.versions.filter(number__lte=oldest).delete()
+    going = document.versions.filter(number__lte=oldest)
+    unsaid = [changes.digest(text) for text in going.values_list("content", flat=True)]
+    if unsaid:
+        changes.tell([], unsaid)
+        going.delete()
 
 
 def describe(document: Document, draft: Draft) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from knowledge import enrichment, postings
+from knowledge import enrichment, graph, postings
 from knowledge.embedding import count_tokens
 from knowledge.ingestion.drafts import Draft
 from knowledge.models import (
@@ -44,6 +44,7 @@ def write_chunks(document: Document, draft: Draft, vectors: NDArray[np.float32])
     )
     write_vectors(document, chunks, vectors)
     postings.write(document)
+    graph.write(document, chunks, draft.graph)
 
 
 def write_sections(document: Document, draft: Draft) -> dict[tuple[str, ...], Section]:

@@ -5,8 +5,10 @@ from knowledge.models.collections import (
     Calibration,
     Collection,
     GoldenQuestion,
+    Revision,
 )
 from knowledge.models.documents import Chunk, Copy, Document, Section, Version, document_id
+from knowledge.models.graph import Entity, EntityName, Relation
 from knowledge.models.ingests import Encoded, Ingest, Item
 from knowledge.models.postings import Census, CommonTerm, Posting
 from knowledge.models.traces import Receipt, Reliance
@@ -29,12 +31,16 @@ __all__ = [
     "Document",
     "DocumentVector",
     "Encoded",
+    "Entity",
+    "EntityName",
     "GoldenQuestion",
     "Ingest",
     "Item",
     "Posting",
     "Receipt",
+    "Relation",
     "Reliance",
+    "Revision",
     "Section",
     "SectionVector",
     "Vector",

@@ -38,6 +38,19 @@ class Collection(models.Model):
         return self.title or self.name
 
 
+class Revision(models.Model):
+    """How often a collection changed: what was found before the last time may not be so now.
+
+    Not a column of the collection: whoever saves one that was loaded before would set it back.
+    """
+
+    collection = models.OneToOneField(Collection, models.CASCADE, primary_key=True)
+    number = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.number} of {self.collection_id}"
+
+
 class Calibration(models.Model):
     """The threshold of confidence of one collection under one embedding model."""
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from django.conf import settings
 from django.db import transaction
 
-from knowledge.search import expansion
+from knowledge.search import expansion, recent
 from knowledge.search.bars import bars
 from knowledge.search.candidates import load
 from knowledge.search.encoding import Encoded, encode
@@ -32,6 +32,7 @@ def search(
     languages: Sequence[str] = (),
     audience: str = "",
     explain: bool = False,
+    reuse: bool = False,
 ) -> Found:
     """Return at most `limit` passages (SEARCH_RESULTS_LIMIT) that could answer `question`.
 
@@ -39,24 +40,26 @@ def search(
     `alternative` is a second wording that counts beside the first. `languages` are tags like "de";
     `audience` is one that documents name, and those that name none are for all. Where the embedding
     model fails only words are compared, and `error` of the result says so. `explain` adds what was
-    considered, and takes longer.
+    considered, and takes longer. `reuse` takes what an equal search found in the last
+    CACHE_SEARCH_SECONDS, unless something changed since.
     Raises UnknownCollection.
     """
     milliseconds: Milliseconds = {}
     with timed(milliseconds, "scope"):
         where = scope_of(collections, languages, audience)
     wordings, made = expansion.wordings(question, alternative)
-    with timed(milliseconds, "embedding"):
-        vectors, error = encode(wordings, where.models)
-    found = find(
-        wordings,
-        vectors,
-        where,
-        limit=limit or settings.SEARCH_RESULTS_LIMIT,
-        explain=explain,
-        milliseconds=milliseconds,
-    )
-    return replace(found, error=error, stats=found.stats | {"expansion": made})
+    most = limit or settings.SEARCH_RESULTS_LIMIT
+    key = recent.place(wordings, where, most) if reuse and not explain else ""
+    found = recent.take(key, milliseconds)
+    if found is None:
+        with timed(milliseconds, "embedding"):
+            vectors, error = encode(wordings, where.models)
+        found = find(
+            wordings, vectors, where, limit=most, explain=explain, milliseconds=milliseconds
+        )
+        found = replace(found, error=error, stats=found.stats | {"cached": False})
+        recent.keep(key, found)
+    return replace(found, stats=found.stats | {"expansion": made})
 
 
 def find(

@@ -45,4 +45,5 @@ def looked_up(asked: dict[str, Any]) -> Found:
         languages=[asked["language"]] if asked["language"] else (),
         audience=asked["audience"],
         explain=asked["explain"],
+        reuse=True,
     )
