@@ -1,5 +1,6 @@
 """Envelopes: how a turn starts, goes on after a decision, and ends. Rows only, one transaction."""
 
+import json
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
@@ -7,22 +8,24 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.dispatch import Signal
 from django.utils.timezone import now
 
 from agents import events, faults
 from agents.attributes import ADAPTERS, MEMORY
-from agents.bell import ring
+from agents.bell import bell
 from agents.errors import AgentError
 from agents.languages import ENGLISH
 from agents.models import Envelope, Step
 from agents.names import Role, Status
 from agents.phrases import Phrase
-from agents.routing import Decision, Stage
+from agents.routing import Stage
 
 # Sent with `envelope` inside the transaction that ends it: who listens takes effect once, too.
 envelope_ended = Signal()
+# A function of the database, made by migrations.
+END = "SELECT agents_end(%s, %s, %s, %s::jsonb)"
 
 
 class LostError(AgentError):
@@ -63,52 +66,34 @@ def start(memory: dict[str, Any], *, conversation_id: uuid.UUID, message_id: uui
             target_role=[Role.MANAGER],
             deadline=now() + timedelta(seconds=settings.TURN_DEADLINE_SECONDS),
         )
-        _tell(envelope, "workflow_start", conversation=conversation_id)
         Step.objects.create(
             envelope=envelope, number=1, batch=0, role=Role.MANAGER, stage=Stage.START
         )
-        _on_commit(partial(ring, identity, 1, Role.MANAGER))
+        told = events.told(
+            envelope.target_list, "workflow_start", turn=identity, conversation=conversation_id
+        )
+        _on_commit(partial(events.send, [bell(identity, 1, Role.MANAGER), *told]))
     return envelope
 
 
-def conclude(envelope: Envelope, step: Step, decision: Decision) -> None:
-    """End a locked envelope as the manager decided in this step."""
-    step.status, step.ended, step.lease_until = Step.Status.DONE, step.over(), None
-    step.output, step.error = decision.record(), ""
-    step.save()
-    notes = decision.notes | {"stage": decision.stage}
-    forgotten = {name for name, value in notes.items() if value is None}
-    kept = envelope.payload | notes
-    envelope.payload = {name: value for name, value in kept.items() if name not in forgotten}
-    envelope.process_count += 1
-    envelope.total_processing_time += step.run_seconds or 0.0
-    envelope.sender_role = step.role
-    envelope.version += 1
-    if decision.says:
-        _say(envelope, decision.says)
-    if decision.ends:
-        end(envelope, decision.ends)
+def conclude(envelope: Envelope, status: Status, says: Phrase | None) -> None:
+    """End a locked envelope as the manager decided."""
+    if says:
+        _say(envelope, says)
+    end(envelope, status)
 
 
 def end(envelope: Envelope, status: Status, *, error_id: str = "") -> None:
     """End a locked envelope: nothing of it stays open, and who waits for it is told on commit."""
+    with connection.cursor() as cursor:
+        cursor.execute(END, [envelope.pk, status, error_id, json.dumps(envelope.payload)])
+        (mode,) = cursor.fetchone()
     envelope.status, envelope.error_id, envelope.target_role = status, error_id, []
-    envelope.steps.filter(status__in=("ready", "running")).update(
-        status=Step.Status.CANCELLED, lease_token=None, lease_until=None
-    )
-    envelope.payload["mode"] = _mode(envelope)
-    envelope.save()
+    envelope.payload["mode"] = mode
     envelope_ended.send(Envelope, envelope=envelope)
-    _tell(envelope, "workflow_complete", status=status, error_id=error_id)
-    _on_commit(
-        partial(events.publish, envelope.result_list, "result", turn=envelope.pk, status=status)
-    )
-
-
-def _mode(envelope: Envelope) -> str:
-    """Whether models did the turn's work, the roles' own rules, or some of each."""
-    modes = set(envelope.steps.exclude(mode="").values_list("mode", flat=True))
-    return "mixed" if len(modes) > 1 else next(iter(modes), "extractive")
+    turn = {"turn": envelope.pk, "status": status}
+    told = events.told(envelope.target_list, "workflow_complete", **turn, error_id=error_id)
+    _on_commit(partial(events.send, told + events.told(envelope.result_list, "result", **turn)))
 
 
 def quarantine(envelope: Envelope, step: Step, error: Exception) -> None:
@@ -148,10 +133,6 @@ def cancel(envelope_id: uuid.UUID) -> bool:
 def _say(envelope: Envelope, phrase: Phrase, **values: object) -> None:
     language = envelope.payload.get("language", ENGLISH)
     envelope.payload["response"] = phrase.said_in(language, **values)
-
-
-def _tell(envelope: Envelope, event: str, **data: Any) -> None:
-    _on_commit(partial(events.publish, envelope.target_list, event, turn=envelope.pk, **data))
 
 
 def _on_commit(act: Callable[[], None]) -> None:

@@ -6,7 +6,7 @@ The streams are for watching. What is true stands in PostgreSQL: a lost stream l
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 LIVE_SECONDS = 3600
 BLOCK_SECONDS = 1.0
+
+Command = tuple[str | int, ...]
 
 
 @cache
@@ -33,13 +35,26 @@ def connection() -> "redis.Redis":
 
 def publish(stream: str, event: str, **data: Any) -> None:
     """Append an event; a Redis that is away costs the event and nothing else."""
+    send(told(stream, event, **data))
+
+
+def told(stream: str, event: str, **data: Any) -> tuple[Command, Command]:
+    """Return the commands that append an event and keep its stream for a while."""
+    return (
+        ("XADD", stream, "*", "event", event, "data", json.dumps(data, default=str)),
+        ("EXPIRE", stream, LIVE_SECONDS),
+    )
+
+
+def send(commands: Iterable[Command]) -> None:
+    """Send commands in one round trip; a Redis that is away costs them and nothing else."""
+    pipe = connection().pipeline(transaction=False)
+    for command in commands:
+        pipe.execute_command(*command)  # type: ignore[no-untyped-call]
     try:
-        pipe = connection().pipeline(transaction=False)
-        pipe.xadd(stream, {"event": event, "data": json.dumps(data, default=str)})
-        pipe.expire(stream, LIVE_SECONDS)
         pipe.execute()
     except redis.RedisError as error:
-        log.warning("event %s of %s was not published: %s", event, stream, error)
+        log.warning("Redis is away, who waits is told later: %s", error)
 
 
 Event = tuple[str, str, dict[str, Any]]

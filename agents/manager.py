@@ -8,8 +8,9 @@ from django.conf import settings
 from agents.claims import Claim
 from agents.errors import AgentError
 from agents.names import Role
+from agents.recording import Outcome
 from agents.routing import decide
-from agents.steps import Outcome, perform, run_agent
+from agents.steps import perform, perform_ready, run_agent
 
 
 class LoopError(AgentError):
@@ -26,12 +27,12 @@ def route(held: Claim) -> Outcome:
 
 
 def _task(role: Role) -> "Task[[str, int], None]":
-    manages = role is Role.MANAGER
-    work = route if manages else run_agent
-
     @shared_task(name=role.queue)
     def run(envelope_id: str, number: int) -> None:
-        perform(uuid.UUID(envelope_id), number, work, quick=manages)
+        if role is Role.MANAGER:
+            perform_ready(role, route)
+        else:
+            perform(uuid.UUID(envelope_id), number, run_agent)
 
     return run
 

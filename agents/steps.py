@@ -4,75 +4,35 @@ A step may be delivered any number of times and takes effect once: whoever claim
 token, and only the holder of the current token can finish it.
 """
 
-import json
 import logging
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
-from typing import Any
 
 from django.db import DataError, IntegrityError, connection, transaction
 
 from agents import envelopes, events, faults, leases, thinking
-from agents.attributes import UNIVERSAL
-from agents.bell import ring
-from agents.claims import Claim
-from agents.contract import REGISTRY, Done
+from agents.claims import Claim, claim, claim_ready
+from agents.contract import REGISTRY
 from agents.errors import AgentError
+from agents.events import send
 from agents.models import Envelope, Step
-from agents.names import Role
-from agents.routing import Decision
+from agents.names import Role, Status
+from agents.recording import Outcome, record, record_all
+
+__all__ = ("claim", "claim_ready", "fail", "finish", "perform", "perform_ready", "run_agent")
 
 log = logging.getLogger(__name__)
 
-# Functions of the database, made by migrations: a round trip each, and planned only once.
-CLAIM = """SELECT * FROM agents_claim(
-    %(envelope)s, %(number)s, %(token)s, %(worker)s, %(lease)s, %(attempts)s)"""
-FINISH = """SELECT * FROM agents_finish(
-    %(envelope)s, %(number)s, %(token)s, %(role)s, %(output)s, %(kept)s, %(asked)s,
-    %(forget)s, %(to)s, %(stage)s, %(mode)s, %(degraded)s)"""
+# How many steps are taken at once; their leases outlast them by far.
+AT_ONCE = 32
+# What the contract let through and the database refuses will be refused again.
+REFUSED = (DataError, IntegrityError, ValueError)
+
+Work = Callable[[Claim], Outcome]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What an attempt came to: what an agent did, or the manager's decision."""
-
-    done: Done = field(default_factory=lambda: Done({}))
-    decision: Decision | None = None
-
-
-def claim(envelope_id: uuid.UUID, number: int) -> Claim | None:
-    """Take the step in one round trip; None when it is taken, finished or not due."""
-    token = uuid.uuid4()
-    values = {
-        "token": token,
-        "lease": Step.LEASE,
-        "worker": leases.WORKER,
-        "envelope": envelope_id,
-        "number": number,
-        "attempts": Step.ATTEMPTS,
-    }
-    row = _row(CLAIM, values)
-    if row is None:
-        return None
-    role, attempt, payload, process_count, stream, deadline = row
-    return Claim(
-        envelope_id,
-        number,
-        Role(role),
-        attempt,
-        token,
-        json.loads(payload),
-        process_count,
-        stream,
-        deadline,
-    )
-
-
-def perform(
-    envelope_id: uuid.UUID, number: int, work: Callable[[Claim], Outcome], *, quick: bool = False
-) -> None:
+def perform(envelope_id: uuid.UUID, number: int, work: Work, *, quick: bool = False) -> None:
     """Do the step if it is still to be done.
 
     While `work` runs no connection is held and the lease is renewed, unless it is `quick`:
@@ -81,16 +41,38 @@ def perform(
     held = claim(envelope_id, number)
     if held is None:
         return
+    with nullcontext() if quick else _away(held):
+        came = _attempt(held, work)
+    _settle(held, came)
+
+
+def perform_ready(role: Role, work: Work) -> None:
+    """Do every step that is ready for the role, many at a time; for work that is quick."""
+    while taken := claim_ready(role, AT_ONCE):
+        came = [(held, _attempt(held, work)) for held in taken]
+        going = [(held, what) for held, what in came if isinstance(what, Outcome) and what.goes_on]
+        together = len(going) > 1 and _finish_all(going)
+        for held, what in came:
+            if not (together and isinstance(what, Outcome) and what.goes_on):
+                _settle(held, what)
+        if len(taken) < AT_ONCE:
+            return
+
+
+def _attempt(held: Claim, work: Work) -> Outcome | Exception:
     try:
-        with nullcontext() if quick else _away(held):
-            outcome = work(held)
-    except Exception as error:  # noqa: BLE001 the one broad except: it records
-        fail(held, error)
+        return work(held)
+    except Exception as error:  # noqa: BLE001 the one broad except: it is recorded
+        return error
+
+
+def _settle(held: Claim, came: Outcome | Exception) -> None:
+    if isinstance(came, Exception):
+        fail(held, came)
         return
     try:
-        finish(held, outcome)
-    except (DataError, IntegrityError, ValueError) as error:
-        # What the contract let through and the database refuses will be refused again.
+        finish(held, came)
+    except REFUSED as error:
         fail(held, error)
 
 
@@ -116,82 +98,31 @@ def finish(held: Claim, outcome: Outcome) -> bool:
     Returns False, and changes nothing, when the lease was lost to another worker meanwhile or
     the turn has ended.
     """
-    decision = outcome.decision
-    if decision and decision.ends:
-        return _end(held, decision)
-    row = _row(FINISH, _of_decision(held, decision) if decision else _of_agent(held, outcome))
-    if row is None:
+    if outcome.decision and outcome.decision.ends:
+        return _end(held, outcome, outcome.decision.ends)
+    following = record(held, outcome)
+    if following is None:
         return False
-    seconds, added = row
-    for number, role in json.loads(added or "[]"):
-        ring(held.envelope_id, number, Role(role))
-    if not decision:
-        events.publish(
-            held.stream,
-            "agent_complete",
-            role=held.role,
-            step=held.number,
-            seconds=seconds,
-            wrote=sorted(outcome.done.writes),
-            mode=outcome.done.mode,
-        )
+    send(following)
     return True
 
 
-def _of_agent(held: Claim, outcome: Outcome) -> dict[str, Any]:
-    """Parameters of FINISH for an agent: what it asks the user is kept apart, under its role."""
-    writes = outcome.done.writes
-    asked = {}
-    if writes.get("needs_clarification"):
-        asked[held.role] = {
-            "reason": writes["clarification_reason"],
-            "message": writes.get("clarification_message", ""),
-        }
-    kept = {name: value for name, value in writes.items() if name not in UNIVERSAL}
-    return _parameters(
-        held,
-        record=writes,
-        kept=kept,
-        asked=asked,
-        mode=outcome.done.mode,
-        degraded=faults.storable(outcome.done.degraded),
-    )
+def _finish_all(came: list[tuple[Claim, Outcome]]) -> bool:
+    """Finish several at once; False, and nothing changed, when one of them was refused."""
+    try:
+        following = record_all(came)
+    except REFUSED:
+        return False
+    send(following)
+    return True
 
 
-def _of_decision(held: Claim, decision: Decision) -> dict[str, Any]:
-    kept = {name: value for name, value in decision.notes.items() if value is not None}
-    return _parameters(
-        held,
-        record=decision.record(),
-        kept=kept | {"stage": decision.stage},
-        forget=[name for name, value in decision.notes.items() if value is None],
-        to=list(decision.to),
-        stage=decision.stage,
-    )
-
-
-def _parameters(held: Claim, *, record: dict[str, Any], **given: Any) -> dict[str, Any]:
-    defaults: dict[str, Any] = {"asked": {}, "forget": [], "to": None, "stage": None}
-    defaults |= {"mode": "", "degraded": ""}
-    values = defaults | given
-    return values | {
-        "envelope": held.envelope_id,
-        "number": held.number,
-        "token": held.token,
-        "role": held.role,
-        "output": json.dumps(record),
-        "kept": json.dumps(values["kept"]),
-        "asked": json.dumps(values["asked"]),
-    }
-
-
-def _end(held: Claim, decision: Decision) -> bool:
+def _end(held: Claim, outcome: Outcome, status: Status) -> bool:
+    says = outcome.decision.says if outcome.decision else None
     with transaction.atomic():
-        locked = _locked(held)
-        if locked is None:
+        if record(held, outcome) is None:
             return False
-        envelope, step = locked
-        envelopes.conclude(envelope, step, decision)
+        envelopes.conclude(Envelope.objects.get(pk=held.envelope_id), status, says)
     return True
 
 
@@ -224,10 +155,3 @@ def _locked(held: Claim) -> tuple[Envelope, Step] | None:
         .first()
     )
     return (envelope, step) if step else None
-
-
-def _row(statement: str, values: dict[str, Any]) -> tuple[Any, ...] | None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        row: tuple[Any, ...] | None = cursor.fetchone()
-        return row

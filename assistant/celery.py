@@ -2,6 +2,7 @@
 
 from celery import Celery
 
+from agents.lanes import Lanes
 from agents.names import Role
 from agents.presence import Presence
 from agents.queues import queue
@@ -9,9 +10,11 @@ from knowledge.names import INGEST_QUEUE
 
 app = Celery("docent")
 app.config_from_object("django.conf:settings", namespace="CELERY")
+# A bell that was taken is gone: Redis need not be told so, as the sweeper rings for what is lost.
+app.conf.broker_transport_options = app.conf.broker_transport_options | {"ack_emulation": False}
 app.conf.task_queues = [queue(role.queue) for role in Role] + [queue(INGEST_QUEUE)]
 app.conf.task_default_queue = Role.MANAGER.queue
 app.autodiscover_tasks(["agents"], related_name="manager")
 app.autodiscover_tasks(["knowledge"], related_name="tasks")
-app.steps["consumer"].add(Presence)
+app.steps["consumer"].update((Lanes, Presence))
 app.set_default()

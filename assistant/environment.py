@@ -33,13 +33,12 @@ def postgres_options(url: str) -> dict[str, Any]:
         refuse("DATABASE_URL", "names no database after the host")
     options = dict(parse_qsl(parts.query))
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "assistant.postgres",
         "NAME": name,
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": options.pop("host", unquote(parts.hostname or "")),
         "PORT": str(parts.port or ""),
-        "CONN_HEALTH_CHECKS": True,
         # A pool, because Celery closes the connection after every task and a turn is twenty. It
         # gives up reconnecting early: the next request begins anew, where the pool's own pauses
         # would grow to minutes.

@@ -4,7 +4,7 @@ from typing import Any
 
 from rich.table import Table
 
-from agents.bench import hops
+from agents.bench import bare
 
 Figures = dict[str, Any]
 
@@ -15,7 +15,7 @@ COMPARED = {"semantic": "chunk", "hierarchical": "section", "summary": "document
 def of_hops(figures: Figures, options: dict[str, Any]) -> Table:
     """Return what durability costs."""
     idle, loaded = figures["idle"], figures["loaded"]
-    table = Table("", "durable turn", "bare hops", "ratio", title=f"{hops.HOPS} hops, ten agents")
+    table = Table("", "durable turn", "bare hops", "ratio", title=f"{bare.HOPS} hops, ten agents")
     table.add_row("one turn", f"{idle['ms']} ms", f"{idle['bare_ms']} ms", f"{idle['ratio']}")
     table.add_row(
         f"{options['at_once']} at once",

@@ -1,8 +1,7 @@
 """Hops: what durability costs, a turn of ten agents that do nothing against bare Celery hops.
 
-Both run in the same two worker processes, one for the manager and one for the agents, as `up`
-starts them. A turn is 21 hops: the manager is asked eleven times. The bare chain is as many tasks
-that send the next one, to and fro between the same two processes, and nothing else.
+Both run in two worker processes, a turn in one for the manager and one for the agents, as `up`
+starts them. It is 21 hops: the manager is asked eleven times.
 """
 
 import statistics
@@ -12,17 +11,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from celery import current_app, shared_task
 from django.conf import settings
 
 from agents import envelopes, events
+from agents.bench import bare
 from agents.contract import REGISTRY, View, Writes
 from agents.names import Role, Route
-from agents.queues import queue
-
-HOPS = 21
-DONE = "bench:done:"
-PATIENCE_SECONDS = 120.0
 
 # The least each agent must write for the routing table to send the turn through all ten.
 NOTHING: dict[Role, Writes] = {
@@ -39,49 +33,17 @@ NOTHING: dict[Role, Writes] = {
 }
 
 
-def bare_queue(role: Role) -> str:
-    """Return the queue of bare hops that the worker process of `role` listens to."""
-    return "bench.manager" if role is Role.MANAGER else "bench.agents"
-
-
 def prepare() -> None:
     """Set this process up for the bench: two routes, one after another, agents that do nothing."""
     settings.PARALLEL_INTAKE = False
     settings.ROUTES = [Route.DOCUMENTATION.value, Route.FALLBACK.value]
     for role, writes in NOTHING.items():
-        REGISTRY[role] = replace(REGISTRY[role], work=_writer(writes))
-    for role in (Role.MANAGER, Role.LANG):
-        current_app.conf.task_queues.append(queue(bare_queue(role)))
+        REGISTRY[role] = replace(REGISTRY[role], work=_writer(writes), thought=None)
+    bare.prepare()
 
 
 def _writer(writes: Writes) -> Callable[[View], Writes]:
     return lambda _: writes
-
-
-@shared_task(name="bench.hop")
-def hop(run: str, left: int) -> None:
-    """Send the next hop to the other process, or say that this was the last."""
-    if left:
-        _send(run, left - 1)
-    else:
-        events.connection().rpush(DONE + run, 1)
-
-
-def _send(run: str, left: int) -> None:
-    there = bare_queue(Role.MANAGER if left % 2 == 0 else Role.LANG)
-    current_app.send_task("bench.hop", args=[run, left], queue=there)
-
-
-def bare(count: int) -> float:
-    """Run `count` chains of bare hops at once; return the seconds until all have ended."""
-    run = uuid.uuid4().hex
-    begin = time.perf_counter()
-    for _ in range(count):
-        _send(run, HOPS - 1)
-    for _ in range(count):
-        if events.connection().blpop([DONE + run], timeout=5) is None:
-            raise TimeoutError("a chain of bare hops did not end")
-    return time.perf_counter() - begin
 
 
 def durable(count: int) -> float:
@@ -92,7 +54,7 @@ def durable(count: int) -> float:
         for _ in range(count)
     ]
     for turn in turns:
-        for event in events.follow(turn.result_list, seconds=PATIENCE_SECONDS):
+        for event in events.follow(turn.result_list, seconds=bare.PATIENCE_SECONDS):
             if event:
                 break
         else:
@@ -100,8 +62,8 @@ def durable(count: int) -> float:
     seconds = time.perf_counter() - begin
     for turn in turns:
         turn.refresh_from_db()
-        if turn.process_count != HOPS:
-            raise ValueError(f"turn {turn.pk} took {turn.process_count} hops instead of {HOPS}")
+        if turn.process_count != bare.HOPS:
+            raise ValueError(f"turn {turn.pk} took {turn.process_count} hops, not {bare.HOPS}")
     return seconds
 
 
@@ -112,16 +74,16 @@ def measure(
 
     Both kinds take turns, so that noise of the machine hits them alike.
     """
-    durable(3), bare(3)
+    durable(3), bare.run(3)
     idle, bare_idle, loaded, bare_loaded = [], [], [], []
     for number in range(rounds):
         progress(f"one at a time: {number + 1} of {rounds}")
         idle.append(durable(1))
-        bare_idle.append(bare(1))
+        bare_idle.append(bare.run(1))
     for number in range(3):
         progress(f"{at_once} at once: {number + 1} of 3")
         loaded.append(durable(at_once))
-        bare_loaded.append(bare(at_once))
+        bare_loaded.append(bare.run(at_once))
     one, bare_one = statistics.median(idle), statistics.median(bare_idle)
     crowd, bare_crowd = statistics.median(loaded), statistics.median(bare_loaded)
     return {

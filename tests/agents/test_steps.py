@@ -14,8 +14,9 @@ from agents.errors import AgentError
 from agents.manager import route
 from agents.models import Envelope, Fault, Step, turns
 from agents.names import Role, Status
+from agents.recording import Outcome
 from agents.routing import Decision, Stage
-from agents.steps import Outcome, claim, fail, finish, perform
+from agents.steps import claim, fail, finish, perform
 from tests.conftest import Begin
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from agents import presence
-from agents.bench import hops
+from agents.bench import bare, hops
 from agents.names import Role
 from assistant import figures
 from assistant.figures import Figures
@@ -24,6 +24,7 @@ from knowledge.bench import ingest, search
 from knowledge.errors import KnowledgeError
 
 START_SECONDS = 60.0
+WORKERS = ("manager", "agents", *bare.QUEUES)
 
 
 class Command(BaseCommand):
@@ -38,7 +39,7 @@ class Command(BaseCommand):
         hops_parser.add_argument("--rounds", type=int, default=30, help="single turns (30)")
         hops_parser.add_argument("--at-once", type=int, default=100, help="turns at once (100)")
         # What a worker process of the bench is started with; not for people.
-        hops_parser.add_argument("--worker", choices=("manager", "agents"), help="internal")
+        hops_parser.add_argument("--worker", choices=WORKERS, help="internal")
         search_parser = benches.add_parser("search", help="how fast passages are found")
         search_parser.add_argument(
             "--chunks", type=_positive, default=10_000, help="made up for it (10000)"
@@ -75,14 +76,11 @@ class Command(BaseCommand):
 
 def _hops(options: dict[str, Any]) -> Figures:
     console = Console(stderr=True)
-    children = [
-        Child(name, python("bench", "hops", "--worker", name), "cyan")
-        for name in ("manager", "agents")
-    ]
+    children = [Child(name, python("bench", "hops", "--worker", name), "cyan") for name in WORKERS]
     for child in children:
         child.begin(console)
     try:
-        with console.status("starting two workers") as status:
+        with console.status("starting the workers") as status:
             _await_workers(children)
             return hops.measure(status.update, rounds=options["rounds"], at_once=options["at_once"])
     finally:
@@ -117,8 +115,10 @@ def _positive(text: str) -> int:
 
 
 def _consume(name: str) -> None:
-    roles = [Role.MANAGER] if name == "manager" else [r for r in Role if r is not Role.MANAGER]
-    consume([*roles], more_queues=[hops.bare_queue(roles[0])])
+    if name in bare.QUEUES:
+        bare.consume(name)
+    else:
+        consume([role for role in Role if (role is Role.MANAGER) == (name == "manager")])
     sys.exit()
 
 

@@ -88,12 +88,14 @@ def consume(names: Sequence[str], more_queues: Sequence[str] = ()) -> None:
     # Celery warns root because of pickle; these workers accept JSON only.
     warnings.simplefilter("ignore", SecurityWarning)
     threads = sum(1 if name == INGEST else settings.ROLE_CONCURRENCY[Role(name)] for name in names)
+    # What a manager does is over before a thread has taken it.
+    pool = "solo" if roles == [Role.MANAGER] and threads == 1 else "threads"
     app.worker_main(
         [
             "--quiet",
             "worker",
             f"--queues={','.join(queues)}",
-            "--pool=threads",
+            f"--pool={pool}",
             f"--concurrency={threads}",
             f"--hostname={names[0] if len(names) == 1 else 'agents'}-{os.getpid()}@%h",
             "--without-gossip",

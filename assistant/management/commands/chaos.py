@@ -1,0 +1,180 @@
+"""chaos: kills parts of a running Docent under load, and counts what went wrong."""
+
+import json
+import os
+import random
+import socket
+import sys
+import threading
+import time
+from argparse import ArgumentTypeError
+from pathlib import Path
+from typing import Any
+
+import redis
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError, connection
+from rich.console import Console
+
+from agents.bench.modelserver import ModelServer, serving
+from assistant.chaos import faults, report
+from assistant.chaos.load import Load
+from assistant.chaos.model import Failing
+from assistant.chaos.reckoning import Reckoning, reckon
+from assistant.chaos.stack import Stack, running
+from assistant.health import missing_parts
+
+COLLECTION = "docent"
+READY_SECONDS = 120.0
+# A turn may take its deadline after the last fault, and the sweeper a moment to say so.
+AFTER_SECONDS = 180.0
+MODELS = {
+    "GEN_MODEL": "fake@scripted",
+    "ENRICHMENT_MODEL": "none",
+    "ROUTES": "documentation,fallback",
+    "MAX_TURNS_PER_KEY": "1000",
+    **{f"CACHE_{kind}_SECONDS": "0" for kind in ("MODEL", "TRANSLATION", "QUALITY", "SEARCH")},
+}
+
+
+class Command(BaseCommand):
+    """Runs a stack on servers of its own, keeps it under load, and breaks it."""
+
+    help = "Kill parts of a running Docent under load and count what was lost or done twice."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add --minutes, --turns, --at-once, --pause, --seed, --write and --json."""
+        parser.add_argument("--minutes", type=_positive, default=10.0, help="how long (10)")
+        parser.add_argument("--turns", type=int, default=1_000_000, help="begin at most so many")
+        parser.add_argument("--at-once", type=int, default=24, help="turns under way (24)")
+        parser.add_argument("--pause", type=_positive, default=6.0, help="seconds between faults")
+        parser.add_argument("--seed", type=int, default=None, help="repeats a run's chances")
+        parser.add_argument("--write", type=Path, metavar="FILE", help="e.g. docs/reliability.md")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run, count, print; exit with 1 when something went wrong that must not."""
+        seed = (
+            options["seed"]
+            if options["seed"] is not None
+            else random.SystemRandom().getrandbits(32)
+        )
+        console = Console(stderr=True)
+        console.print(f"Seed {seed}")
+        call_command("migrate", verbosity=0, interactive=False)
+        committed: list[str] = []
+        with serving(Failing(random.Random(seed)).reply) as server:  # noqa: S311 it has to repeat
+            found = self._run(options, seed, server, committed, console)
+        told = report.Run(found, committed, seed, options["minutes"])
+        if options["json"]:
+            self.stdout.write(json.dumps(told.as_json(), indent=2))
+        else:
+            Console().print(told.table())
+        if options["write"]:
+            options["write"].write_text(told.page(), encoding="utf-8")
+            console.print(f"Wrote {options['write']}")
+        sys.exit(0 if found.holds else 1)
+
+    def _run(
+        self,
+        options: dict[str, Any],
+        seed: int,
+        server: ModelServer,
+        committed: list[str],
+        console: Console,
+    ) -> Reckoning:
+        os.environ.update(MODELS, SCRIPTED_BASE_URL=server.base_url)
+        port = _free_port()
+        key = _prepared()
+        chance = random.Random(seed + 1)  # noqa: S311 it has to repeat
+        with running(port, console) as stack:
+            _await(console)
+            load = Load(port, key, COLLECTION, options["at_once"], options["turns"], chance)
+            begins = threading.Thread(target=_patiently, args=(load,), daemon=True)
+            begins.start()
+            _break(stack, options, chance, committed, begins, console)
+            load.ending.set()
+            begins.join()
+            console.print(f"{len(load.turns)} turns accepted; waiting for the last to end")
+            _await(console)
+            load.wait(AFTER_SECONDS)
+            return reckon(load.turns, load.refused, server.ledger)
+
+
+def _prepared() -> str:
+    """Ingest the documentation and return a key for the load."""
+    call_command("ingest", str(settings.BASE_DIR / "docs"), collection=COLLECTION)
+    told = _Captured()
+    call_command("apikey", "create", "chaos", "--staff", stdout=told)
+    return told.text.strip()
+
+
+class _Captured:
+    """Keeps what a command writes."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write(self, text: str) -> int:
+        self.text += text
+        return len(text)
+
+
+def _break(
+    stack: Stack,
+    options: dict[str, Any],
+    chance: random.Random,
+    committed: list[str],
+    begins: threading.Thread,
+    console: Console,
+) -> None:
+    until = time.monotonic() + options["minutes"] * 60
+    while time.monotonic() < until and begins.is_alive():
+        time.sleep(chance.uniform(0.5, 1.5) * options["pause"])
+        if done := faults.one(stack, chance, console):
+            committed.append(done)
+
+
+def _patiently(load: Load) -> None:
+    """Keep the load up while the database comes and goes."""
+    while not load.ending.is_set() and len(load.turns) < load.most:
+        try:
+            load.run()
+        except DatabaseError:
+            connection.close()
+            time.sleep(0.5)
+
+
+def _await(console: Console) -> None:
+    until = time.monotonic() + READY_SECONDS
+    while problems := _problems():
+        if time.monotonic() > until:
+            raise CommandError(f"Docent did not become ready: {' '.join(problems)}")
+        time.sleep(0.5)
+    console.print("ready")
+
+
+def _problems() -> list[str]:
+    try:
+        return list(missing_parts())
+    except (DatabaseError, redis.RedisError) as error:
+        connection.close()
+        return [str(error)]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if value <= 0:
+        raise ArgumentTypeError(f"{text!r} is no number above 0")
+    return value
