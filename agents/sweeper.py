@@ -20,6 +20,7 @@ from agents import envelopes, events, presence
 from agents.bell import ring
 from agents.models import Envelope, Step
 from agents.names import Role, Status
+from agents.watching import queues
 from knowledge import bell, liveness
 from knowledge.ingestion import jobs
 from knowledge.names import INGEST_QUEUE
@@ -150,6 +151,13 @@ def _length(queue: str) -> int:
         return 0
 
 
+def notice_deaf() -> None:
+    """Say which queues have workers that claim to listen and take nothing."""
+    if deaf := queues.deaf():
+        log.warning("alive but deaf, restart their workers: %s", ", ".join(deaf))
+        presence.call_deaf([queues.QUEUES[name] for name in deaf])
+
+
 def run() -> None:
     """Sweep until the process is told to stop."""
     while True:
@@ -158,6 +166,7 @@ def run() -> None:
             done = sweep()
             if any(done.values()):
                 log.warning("swept: %s", ", ".join(f"{n} {what}" for what, n in done.items() if n))
+            notice_deaf()
         except Error as error:
             log.warning("PostgreSQL is away: %s", error)
             connection.close()

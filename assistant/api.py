@@ -14,12 +14,23 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from agents import faults
-from conversations.errors import ConversationError, Forgotten, NobodyListens, TurnInProgress
+from conversations.errors import (
+    ConversationError,
+    Forgotten,
+    NobodyListens,
+    TooManyTurns,
+    TurnInProgress,
+)
 from knowledge.errors import KnowledgeError
 
 log = logging.getLogger(__name__)
 
-STATUS: dict[type[Exception], int] = {NobodyListens: 503, TurnInProgress: 409, Forgotten: 404}
+STATUS: dict[type[Exception], int] = {
+    NobodyListens: 503,
+    TurnInProgress: 409,
+    TooManyTurns: 429,
+    Forgotten: 404,
+}
 AWAY = {
     OperationalError: "PostgreSQL does not answer. Try again in a moment.",
     InterfaceError: "PostgreSQL does not answer. Try again in a moment.",
@@ -39,7 +50,10 @@ class Pages(PageNumberPagination):
 def explain(error: Exception, context: dict[str, Any]) -> Response:
     """Turn any exception of a view into `{code, detail, error_id?}`; nothing of ours leaks."""
     if isinstance(error, ConversationError | KnowledgeError):
-        return _answer(STATUS.get(type(error), 400), error.code, str(error))
+        answer = _answer(STATUS.get(type(error), 400), error.code, str(error))
+        if isinstance(error, TooManyTurns):
+            answer["Retry-After"] = str(error.retry_seconds)
+        return answer
     if isinstance(error, tuple(AWAY)):
         log.warning("a server is away: %s", error)
         said = next(said for kind, said in AWAY.items() if isinstance(error, kind))

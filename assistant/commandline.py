@@ -14,13 +14,14 @@ from assistant.errors import SetupError
 CHECKOUT = Path(__file__).resolve().parent.parent
 WITHOUT_SERVERS = frozenset(
     {"help", "version", "check", "contracts", "routes", "collectstatic", "compilemessages",
-     "diffsettings", "findstatic", "makemessages", "spectacular", "startapp", "startproject"}
+     "diffsettings", "findstatic", "makemessages", "prompts", "spectacular", "startapp",
+     "startproject"}
 )  # fmt: skip
 ON_A_MIGRATED_DATABASE = frozenset(
     {"apikey", "calibrate", "changepassword", "chat", "createsuperuser", "delete", "evaluate",
-     "export", "import", "ingest", "reindex", "serve", "trace", "workers"}
+     "export", "import", "ingest", "models", "reindex", "replay", "serve", "trace", "workers"}
 )  # fmt: skip
-ON_SCRATCH_SERVERS = frozenset({"test", "bench"})
+ON_SCRATCH_SERVERS = frozenset({"bench", "chaos", "test"})
 
 
 def run(argv: list[str]) -> None:
@@ -42,7 +43,7 @@ def _run(argv: list[str], command: str) -> None:
         execute_from_command_line(argv)
     elif command in ON_SCRATCH_SERVERS and not embedded.is_scratch():
         # What is measured shall cost what it costs; what is tested needn't survive.
-        with embedded.scratch(durable=command == "bench"):
+        with embedded.scratch(durable=command != "test"):
             execute_from_command_line(argv)
     else:
         embedded.join()

@@ -3,10 +3,11 @@
 import logging
 
 import redis
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.http import HttpRequest, JsonResponse
 
 from agents import events, presence
+from agents.watching import queues
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,11 @@ def missing_parts() -> list[str]:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except DatabaseError as error:
+        problems += [
+            f"The worker of {name} says that it listens, and takes nothing: restart it."
+            for name in queues.deaf()
+        ]
+    except Error as error:
         log.warning("readiness: %s", error)
         problems.append("PostgreSQL does not answer.")
     try:

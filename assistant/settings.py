@@ -8,13 +8,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.core.management.utils import get_random_secret_key
-from django.templatetags.static import static
 from environs import Env, EnvError
 from marshmallow.validate import Length, OneOf, Range
 
 from agents.llm.choices import Choice
 from agents.names import INSTANCES, Role, Route
-from assistant import embedded
+from assistant import appearance, embedded
 from assistant.askers import choices, resolved
 from assistant.environment import broker_url, explained, postgres_options, refuse
 from assistant.logs import to_stderr
@@ -59,6 +58,8 @@ _unit = Range(min=0, max=1)
 TURN_DEADLINE_SECONDS: int = env.int("TURN_DEADLINE_SECONDS", 120, validate=Range(min=5))
 MAX_PROCESS_COUNT: int = env.int("MAX_PROCESS_COUNT", 60, validate=Range(min=10))
 MAX_QUESTION_LENGTH: int = env.int("MAX_QUESTION_LENGTH", 8000, validate=_counts)
+MAX_TURNS: int = env.int("MAX_TURNS", 500, validate=_counts)
+MAX_TURNS_PER_KEY: int = env.int("MAX_TURNS_PER_KEY", 20, validate=_counts)
 PARALLEL_INTAKE: bool = env.bool("PARALLEL_INTAKE", True)
 TRANSLATE_ENGLISH: str = env.str(
     "TRANSLATE_ENGLISH", "correct", validate=OneOf(["correct", "skip"])
@@ -231,35 +232,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
-UNFOLD = {
-    "SITE_TITLE": "Docent",
-    "SITE_HEADER": "Docent",
-    "SITE_URL": "/",
-    "SITE_ICON": lambda request: static("conversations/icon.svg"),
-    "SITE_FAVICONS": [
-        {
-            "rel": "icon",
-            "type": "image/svg+xml",
-            "href": lambda request: static("conversations/icon.svg"),
-        }
-    ],
-    # The teal of the start page.
-    "COLORS": {
-        "primary": {
-            "50": "oklch(97% .012 188)",
-            "100": "oklch(93% .03 188)",
-            "200": "oklch(87% .05 188)",
-            "300": "oklch(80% .07 188)",
-            "400": "oklch(75% .08 188)",
-            "500": "oklch(60% .08 188)",
-            "600": "oklch(45% .065 188)",
-            "700": "oklch(39% .06 188)",
-            "800": "oklch(34% .05 188)",
-            "900": "oklch(30% .04 188)",
-            "950": "oklch(22% .03 188)",
-        }
-    },
-}
+UNFOLD = appearance.UNFOLD
 
 # Celery: the reasons are in docs/architecture.md, "Redis is a doorbell".
 CELERY_RESULT_BACKEND = None

@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
+from agents.watching import page, views
 from assistant import health
 
 handler404 = "assistant.api.not_found"
@@ -11,9 +12,13 @@ handler404 = "assistant.api.not_found"
 urlpatterns = [
     path("", include("conversations.urls")),
     path("api/", include("knowledge.urls")),
+    path("api/admin/", include("agents.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("api/admin/queues/", views.QueuesView.as_view(), name="queues"),
+    path("admin/queues/", admin.site.admin_view(page.page), name="admin-queues"),
     path("admin/", admin.site.urls),
     path("healthz", health.alive),
     path("readyz", health.ready),
+    path("metrics", views.metrics),
 ]

@@ -4,6 +4,7 @@ import secrets
 import uuid
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import Http404, HttpRequest
 
@@ -26,6 +27,11 @@ class Talk:
     def asker(self) -> Asker:
         """Who goes on with the conversation: whoever began it."""
         return Asker(self.conversation.owner, self.conversation.user_id)
+
+
+def shut(request: HttpRequest) -> bool:
+    """Return whether the start page is closed to who looks at it."""
+    return settings.START_PAGE == "staff" and not (request.user.is_active and request.user.is_staff)
 
 
 def new_name() -> str:

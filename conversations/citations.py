@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agents.attributes import Source
-from agents.documentation.response import source_list
+from agents.documentation.sources import source_list
 from agents.languages import ENGLISH
 from conversations.rendering import quote
 

@@ -28,6 +28,14 @@ class NobodyListens(ConversationError):
     code = "no_consumer"
 
 
+class TooManyTurns(ConversationError):
+    """Too many questions are being answered."""
+
+    code = "too_many_turns"
+    # How soon it makes sense to try again: some turn will have ended by then.
+    retry_seconds = 5
+
+
 class Forgotten(ConversationError):
     """The conversation was deleted while this message was being answered."""
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from agents.models import Envelope
 from agents.names import Status
+from agents.usage import of_turn
 from conversations.memory import last_agent
 from conversations.models import Conversation
 
@@ -26,7 +27,8 @@ EXCERPT = (
 def reply(envelope: Envelope) -> dict[str, Any]:
     """Return the turn as `POST /api/chat/` shows it (SPEC section 14); lists may be empty.
 
-    `confidence` is 0..1 or None when no answer was generated; `usage` counts steps and seconds.
+    `confidence` is 0..1 or None when no answer was generated. `usage` counts steps, seconds,
+    model calls made and spared, and tokens; `cost` is in US dollars, None when not known.
     """
     payload = envelope.payload
     answered = envelope.status == Status.COMPLETED
@@ -49,7 +51,7 @@ def reply(envelope: Envelope) -> dict[str, Any]:
         "usage": {
             "steps": envelope.process_count,
             "seconds": round((envelope.update_ts - envelope.create_ts).total_seconds(), 3),
-            "model_calls": 0,
+            **of_turn(envelope.pk),
         },
         "state_excerpt": {name: payload[name] for name in EXCERPT if name in payload},
     }

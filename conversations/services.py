@@ -15,6 +15,7 @@ from agents.names import Role
 from conversations.errors import Forgotten, NobodyListens, TurnInProgress, UnusableText
 from conversations.memory import recall
 from conversations.models import Conversation, Message
+from conversations.pressure import refuse_too_many
 from knowledge import reliance
 from knowledge.collections import named
 
@@ -65,6 +66,7 @@ def ask(text: str, asker: Asker, *, session: str = "", collections: Sequence[str
         if bound:
             conversation.collections.set(bound)
         memory = recall(conversation, text)
+        refuse_too_many(asker.owner)
         message = Message(conversation=conversation, role=Message.Author.USER, text=text)
         message.turn = envelope = envelopes.start(
             memory, conversation_id=conversation.pk, message_id=message.pk

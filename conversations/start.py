@@ -9,7 +9,7 @@ import redis
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Count
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -19,7 +19,13 @@ from agents.names import Status
 from agents.timeline import timeline
 from conversations import browser
 from conversations.citations import by_marker, explained, without_list
-from conversations.errors import ConversationError, Forgotten, NobodyListens, TurnInProgress
+from conversations.errors import (
+    ConversationError,
+    Forgotten,
+    NobodyListens,
+    TooManyTurns,
+    TurnInProgress,
+)
 from conversations.models import Message
 from conversations.rendering import answer
 from conversations.reply import reply
@@ -34,6 +40,7 @@ POLICY = (
 REFUSED: dict[type[Exception], HTTPStatus] = {
     NobodyListens: HTTPStatus.SERVICE_UNAVAILABLE,
     TurnInProgress: HTTPStatus.CONFLICT,
+    TooManyTurns: HTTPStatus.TOO_MANY_REQUESTS,
 }
 ENDED: dict[str, HTTPStatus] = {
     Status.FAILED: HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -62,7 +69,7 @@ def _guarded(view: View) -> View:
 @_guarded
 def page(request: HttpRequest) -> HttpResponse:
     """Show the form, or the turn of `?turn=`; take a question and show its answer."""
-    if settings.START_PAGE == "staff" and not (request.user.is_active and request.user.is_staff):
+    if browser.shut(request):
         plain = request.method != "POST" and "turn" not in request.GET
         status = HTTPStatus.OK if plain else HTTPStatus.FORBIDDEN
         return render(request, "conversations/closed.html", _about(), status=status)
@@ -89,21 +96,45 @@ def _take(request: HttpRequest) -> HttpResponse:
         asker = before.asker if before else _asker(request)
         envelope = ask(text, asker, session=name, collections=[collection] if collection else ())
     except Http404:
-        return _show(request, error=NOT_HERE, status=HTTPStatus.NOT_FOUND, text=text)
+        return _refuse(request, None, NOT_HERE, HTTPStatus.NOT_FOUND, text)
     except (ConversationError, KnowledgeError) as error:
         status = REFUSED.get(type(error), HTTPStatus.BAD_REQUEST)
-        return _show(request, before, error=str(error), status=status, text=text)
+        response = _refuse(request, before, str(error), status, text)
+        if isinstance(error, TooManyTurns):
+            response["Retry-After"] = str(error.retry_seconds)
+        return response
     except redis.RedisError:
-        status = HTTPStatus.SERVICE_UNAVAILABLE
-        return _show(request, before, error=NO_REDIS, status=status, text=text)
+        return _refuse(request, before, NO_REDIS, HTTPStatus.SERVICE_UNAVAILABLE, text)
     browser.keep(request, name)
+    page = f"{reverse('start')}?turn={envelope.pk}"
+    if _by_script(request):
+        events = reverse("turn-events", args=[envelope.pk])
+        return JsonResponse({"page": page, "events": events}, status=HTTPStatus.ACCEPTED)
     try:
         wait(envelope)
     except Forgotten as error:
         return _show(request, error=str(error), status=HTTPStatus.NOT_FOUND, text=text)
     # Again: the middleware stores the session once more, and another tab may have added to it.
     browser.keep(request, name)
-    return redirect(f"{reverse('start')}?turn={envelope.pk}", permanent=False)
+    return redirect(page, permanent=False)
+
+
+def _by_script(request: HttpRequest) -> bool:
+    """Whether the page's own script asks; it follows the turn instead of waiting for its end."""
+    return request.headers.get("Accept") == "application/json"
+
+
+def _refuse(
+    request: HttpRequest,
+    before: browser.Talk | None,
+    error: str,
+    status: HTTPStatus,
+    text: str,
+) -> HttpResponse:
+    """Say why the question was not taken; what was written stays in its field."""
+    if _by_script(request):
+        return JsonResponse({"error": error}, status=status)
+    return _show(request, before, error=error, status=status, text=text)
 
 
 def _asker(request: HttpRequest) -> Asker:

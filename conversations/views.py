@@ -55,7 +55,7 @@ class TraceView(APIView):
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, turn_id: uuid.UUID) -> Response:
         """Return every step with what it read and wrote, its waiting and its working time."""
-        return Response(trace(owned(request, turn_id)))
+        return Response(trace(owned(request, turn_id), staff=owner(request).is_staff))
 
 
 class CancelView(APIView):

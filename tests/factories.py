@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils.timezone import now
 
 from agents import envelopes, faults
-from agents.models import Envelope, Step
+from agents.models import Envelope, ModelCall, Step
 from agents.names import Role, Status
 from conversations.memory import recall
 from conversations.models import Conversation, Message
@@ -97,3 +97,29 @@ def failed_turn(talk: Conversation, error: Exception) -> Envelope:
         envelopes.end(envelope, Status.FAILED, error_id=code)
     talk.refresh_from_db()
     return envelope
+
+
+def model_call(envelope: Envelope | None = None, *, step: int = 1, **values: Any) -> ModelCall:
+    """A call of a model that a step of a turn made, or one made for a document."""
+    number = ModelCall.objects.count() + 1
+    given: dict[str, Any] = {
+        "subject": f"{envelope.pk}/{step}" if envelope else "document/1",
+        "number": number,
+        "envelope": envelope,
+        "step_number": step if envelope else None,
+        "role": "evaluator",
+        "owner": "user:1/" if envelope else "",
+        "prompt": "evaluator",
+        "prompt_hash": "0123456789ab",
+        "model": "small@fake",
+        "provider": "fake",
+        "request": {"messages": [{"role": "system", "content": "# evaluator"}]},
+        "request_hash": f"{number:064}",
+        "outcome": "ok",
+        "reply": "{}",
+        "input_tokens": 100,
+        "output_tokens": 10,
+        "cost": "0.000500",
+        "seconds": 0.5,
+    }
+    return ModelCall.objects.create(**given | values)

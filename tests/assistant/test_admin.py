@@ -13,18 +13,18 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from knox.models import AuthToken
 
-from agents.models import Envelope, Fault
+from agents.models import Budget, Envelope, Fault, ModelCall, Price
 from agents.names import Status
 from conversations.models import Conversation
 from knowledge.models import Chunk, Collection, Document, GoldenQuestion, Ingest, Receipt
 from tests import factories
 
 KINDS: list[type[Model]] = [
-    AuthToken, Collection, Conversation, Document, Envelope, Fault, GoldenQuestion, Group, Ingest,
-    Receipt, User,
+    AuthToken, Budget, Collection, Conversation, Document, Envelope, Fault, GoldenQuestion, Group,
+    Ingest, ModelCall, Price, Receipt, User,
 ]  # fmt: skip
-RECORDS: list[type[Model]] = [Conversation, Document, Envelope, Fault, Ingest, Receipt]
-KEPT: list[type[Model]] = [Envelope, Fault, Ingest, Receipt]
+RECORDS: list[type[Model]] = [Conversation, Document, Envelope, Fault, Ingest, ModelCall, Receipt]
+KEPT: list[type[Model]] = [Envelope, Fault, Ingest, ModelCall, Receipt]
 SCRIPT = "<script>alert(1)</script>"
 ATTRIBUTE = '" onmouseover="alert(1)'
 
@@ -48,13 +48,16 @@ def rows(db: None) -> None:
     AuthToken.objects.create(widget)  # type: ignore[no-untyped-call]
     Group.objects.create(name="readers")
     talk = factories.conversation("shop-1", owner=widget)
-    factories.turn(
+    Price.objects.create(model=SCRIPT, input_per_million=1, output_per_million=2)
+    Budget.objects.create(owner=widget, usd_per_day=5)
+    answered = factories.turn(
         talk,
         SCRIPT,
         response=f"{SCRIPT} [C1]",
         route="documentation",
         citations_used=[factories.CITATION | {"title": SCRIPT, "quote": ATTRIBUTE}],
     )
+    factories.model_call(answered, reply=SCRIPT, error=ATTRIBUTE, outcome="malformed")
     factories.failed_turn(talk, ValueError(SCRIPT))
     factories.turn(talk, status=Status.RUNNING)
 

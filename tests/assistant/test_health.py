@@ -1,10 +1,15 @@
 """Whether Docent says truthfully that it can answer."""
 
+import time
+from datetime import timedelta
+
 import pytest
 from django.test import Client
+from django.utils.timezone import now
 
 from agents import presence
 from agents.names import Role
+from tests.conftest import Begin
 
 
 @pytest.mark.django_db
@@ -31,3 +36,16 @@ def test_a_missing_sweeper_or_ingest_worker_is_named(client: Client) -> None:
 
 def test_being_alive_needs_nothing(client: Client) -> None:
     assert client.get("/healthz").status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_is_alive_but_deaf_is_named(client: Client, begin: Begin) -> None:
+    waiting = begin()
+    waiting.steps.update(available_at=now() - timedelta(seconds=31))
+    queues = [*(role.queue for role in Role), *presence.BESIDES.values()]
+    presence.announce(queues, time.time() - 60)
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["problems"] == [
+        "The worker of manager says that it listens, and takes nothing: restart it."
+    ]

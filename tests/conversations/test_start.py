@@ -8,7 +8,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client, RequestFactory
 
 from agents.attributes import Source
-from agents.documentation.response import source_list
+from agents.documentation.sources import source_list
 from agents.models import Envelope
 from agents.names import Status
 from conversations import browser
@@ -224,6 +224,28 @@ def test_a_running_turn_is_looked_at_again(client: Client, talk: Conversation) -
 
     assert 'http-equiv="refresh"' in page
     assert "Still at work" in page
+
+
+def test_the_script_of_the_page_gets_the_address_of_the_events(
+    client: Client, db: None, listening: None
+) -> None:
+    response = client.post("/", {"text": "/help"}, headers={"Accept": "application/json"})
+
+    envelope = Envelope.objects.get()
+    assert response.status_code == HTTPStatus.ACCEPTED
+    assert response.json() == {
+        "page": f"/?turn={envelope.pk}",
+        "events": f"/api/turns/{envelope.pk}/events/",
+    }
+
+
+def test_the_script_of_the_page_is_told_why_a_question_is_not_taken(
+    client: Client, db: None, listening: None
+) -> None:
+    response = client.post("/", {"text": " "}, headers={"Accept": "application/json"})
+
+    assert response.status_code == HTTPStatus.BAD_REQUEST
+    assert response.json() == {"error": "The message is empty: write a question."}
 
 
 def test_two_tabs_do_not_forget_each_others_conversation(rf: RequestFactory, db: None) -> None:

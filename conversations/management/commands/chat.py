@@ -9,14 +9,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.markdown import Markdown
 
-from agents import events
-from agents.models import Envelope
 from agents.names import Role, Status
 from conversations.crew import crew
 from conversations.errors import ConversationError
+from conversations.progress import watch
 from conversations.reply import reply
 from conversations.serializers import SESSION
-from conversations.services import Asker, as_it_stands, ask, patience, usable, wait
+from conversations.services import Asker, ask, usable, wait
 from knowledge.collections import named
 from knowledge.errors import UnknownCollection
 
@@ -69,7 +68,7 @@ class Command(BaseCommand):
     def _ask(self, text: str, session: str) -> int:
         envelope = ask(text, Asker(None), session=session, collections=self.options["collection"])
         if not self.options["json"]:
-            self._show_steps(envelope)
+            watch(self.console, envelope)
         said = reply(wait(envelope))
         if self.options["json"]:
             self.stdout.write(json.dumps(said, indent=2, ensure_ascii=False))
@@ -77,32 +76,23 @@ class Command(BaseCommand):
             self._show(said)
         return exit_code(said)
 
-    def _show_steps(self, envelope: Envelope) -> None:
-        """Name each agent while it works."""
-        done: list[str] = []
-        with self.console.status("asking") as status:
-            for event in events.follow(envelope.target_list, seconds=patience(envelope)):
-                if event is None:
-                    if as_it_stands(envelope).ended:
-                        break
-                    continue
-                _, name, data = event
-                if name == "agent_start":
-                    status.update(f"{data['role']} …")
-                elif name == "agent_complete":
-                    done.append(f"{data['role']} {data['seconds'] * 1000:.0f} ms")
-                elif name == "workflow_complete":
-                    break
-        self.console.print(f"[dim]{' · '.join(done)}[/]")
-
     def _show(self, said: dict[str, Any]) -> None:
         self.console.print(Markdown(said["reply"]))
         for action in said["suggested_actions"]:
             self.console.print(f"  [cyan]→[/] {action}")
         self.console.print(
-            f"[dim]{said['status']}, {said['mode']}, {said['usage']['seconds']} s, "
+            f"[dim]{said['status']}, {said['mode']}, {said['usage']['seconds']} s{_spent(said)}, "
             f"turn {said['turn_id']}[/]\n"
         )
+
+
+def _spent(said: dict[str, Any]) -> str:
+    """What models took for it; nothing when none was asked."""
+    usage = said["usage"]
+    if not usage["model_calls"] + usage["cached_calls"]:
+        return ""
+    cost = "cost not known" if usage["cost"] is None else f"{usage['cost']:.6f} USD"
+    return f", {usage['model_calls']} model calls, {usage['cached_calls']} cached, {cost}"
 
 
 def exit_code(said: dict[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""Admin of the turns: envelopes with their steps, and the faults users were told the code of."""
+"""Turns: envelopes with their steps and model calls, and the faults users were told the code of."""
 
 from datetime import datetime
 from typing import Any
@@ -13,6 +13,7 @@ from unfold.decorators import display
 from agents.models import Envelope, Fault
 from agents.names import Status
 from agents.timeline import timeline
+from agents.usage import calls_of, spent
 from knowledge.records import RecordAdmin, pretty
 
 COLOURS: dict[str, str] = {
@@ -46,7 +47,8 @@ class EnvelopeAdmin(RecordAdmin):
 
     def record(self, row: Any) -> dict[str, Any]:
         """Return the turn with its steps drawn and its payload as text."""
-        spans = timeline(row, list(row.steps.all()))
+        calls = list(calls_of(row.pk).defer("request", "reply"))
+        spans = timeline(row, list(row.steps.all()), calls)
         payload = sorted(row.payload.items())
         return {
             "row": row,
@@ -57,6 +59,7 @@ class EnvelopeAdmin(RecordAdmin):
             "payload": [(name, pretty(value)) for name, value in payload if value not in EMPTY],
             "empty": [name for name, value in payload if value in EMPTY],
             "faults": row.faults.all(),
+            "usage": spent(calls_of(row.pk)) if calls else None,
         }
 
     @display(description="Question", ordering="asked")

@@ -1,0 +1,7 @@
+"""URLs of the agents, below `/api/admin/`."""
+
+from django.urls import path
+
+from agents.views import UsageView
+
+urlpatterns = [path("usage/", UsageView.as_view(), name="usage")]

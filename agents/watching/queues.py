@@ -1,0 +1,155 @@
+"""Queues: what waits on each, who listens to it, and how long its work has taken of late.
+
+All of it is read when it is asked for, from PostgreSQL and Redis: every web process says the same.
+"""
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+import redis
+from django.db import connection
+
+from agents import presence
+from agents.names import Role
+from agents.watching.statements import OPEN, RECENT
+from knowledge.names import INGEST_QUEUE
+
+WINDOW = timedelta(minutes=15)
+# So many rows are looked at for what was of late, however busy it was: that bounds the cost.
+LATEST = 20_000
+# Something that is due waits this long only when nobody hears, or nobody has time.
+UNHEARD_AFTER = 30.0
+INGEST = "ingest"
+QUEUES: dict[str, str] = {role.value: role.queue for role in Role} | {INGEST: INGEST_QUEUE}
+
+
+class State(StrEnum):
+    """How a queue does, the worst that is true of it."""
+
+    UNWATCHED = "unwatched"  # Redis is away, so nobody knows who listens.
+    DESERTED = "deserted"  # No worker listens.
+    DEAF = "deaf"  # A worker says that it listens, and takes nothing.
+    BEHIND = "behind"  # Work is taken, but waits long before it is.
+    WORKING = "working"
+    IDLE = "idle"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Seconds that half, and nineteen in twenty, took at most; None where nothing was."""
+
+    p50: float | None = None
+    p95: float | None = None
+
+
+@dataclass(frozen=True)
+class Queue:
+    """One queue. `queued`, `running` and `lost` are apart: never taken, under way, fell silent."""
+
+    name: str  # the word its worker is started with
+    queue: str
+    consumers: int | None = None  # workers that listen; None: Redis is away
+    settled: bool = False  # one of them has listened long enough to have heard
+    queued: int = 0
+    postponed: int = 0  # failed, and due again later
+    running: int = 0
+    lost: int = 0
+    oldest: float = 0.0  # seconds that the longest queued has been due
+    wait: Spread = field(default_factory=Spread)
+    run: Spread = field(default_factory=Spread)
+    done: int = 0  # within WINDOW, as are those below
+    failures: int = 0  # attempts that failed or were lost
+    degraded: int = 0  # done by the role's own rules although a model is set
+    quiet: float | None = None  # seconds since something was taken; None: not within WINDOW
+
+    @property
+    def state(self) -> State:
+        """Tell how the queue does; see State."""
+        if self.consumers is None:
+            return State.UNWATCHED
+        if not self.consumers:
+            return State.DESERTED
+        if self.queued and self.oldest > UNHEARD_AFTER:
+            taking = self.running or (self.quiet is not None and self.quiet <= UNHEARD_AFTER)
+            return State.BEHIND if taking or not self.settled else State.DEAF
+        return State.WORKING if self.queued or self.running else State.IDLE
+
+    @property
+    def add_worker(self) -> str:
+        """The command that adds a worker."""
+        return f"python3 manage.py workers {self.name}"
+
+
+def seen(words: list[presence.Word] | None) -> list[Queue]:
+    """Return every queue as it is now, given what its workers say (None: Redis is away).
+
+    Raises django.db.Error when PostgreSQL is away.
+    """
+    opened, recent = _open(), _recent()
+    listening = Counter(queue for word in words or () for queue in word.queues)
+    long_ago = time.time() - UNHEARD_AFTER
+    settled = {queue for word in words or () if word.since < long_ago for queue in word.queues}
+    return [
+        Queue(
+            name=name,
+            queue=queue,
+            consumers=None if words is None else listening[queue],
+            settled=queue in settled,
+            **opened.get(name, {}),
+            **recent.get(name, {}),
+        )
+        for name, queue in QUEUES.items()
+    ]
+
+
+def deaf() -> list[str]:
+    """Return the names of the deaf queues, cheaply while none is suspected.
+
+    Raises django.db.Error when PostgreSQL is away.
+    """
+    if not any(each["oldest"] > UNHEARD_AFTER and not each["running"] for each in _open().values()):
+        return []
+    return [queue.name for queue in seen(words()) if queue.state is State.DEAF]
+
+
+def words() -> list[presence.Word] | None:
+    """Return what the workers say of themselves; None when Redis is away."""
+    try:
+        return presence.words()
+    except redis.RedisError:
+        return None
+
+
+def _open() -> dict[str, dict[str, Any]]:
+    names = ("queued", "postponed", "running", "lost", "oldest")
+    rows = _rows(OPEN)
+    return {
+        role: dict(zip(names, (*counts, float(oldest or 0)), strict=True))
+        for role, *counts, oldest in rows
+    }
+
+
+def _recent() -> dict[str, dict[str, Any]]:
+    return {
+        role: {
+            "wait": Spread(*(wait or ())),
+            "run": Spread(*(run or ())),
+            "done": done,
+            "failures": int(failures or 0),
+            "degraded": degraded,
+            "quiet": None if quiet is None else float(quiet),
+        }
+        for role, wait, run, done, failures, degraded, quiet in _rows(
+            RECENT, {"latest": LATEST, "window": WINDOW}
+        )
+    }
+
+
+def _rows(statement: str, values: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return list(cursor.fetchall())

@@ -1,0 +1,45 @@
+"""Appearance: how admin looks, and its pages that belong to no kind of row."""
+
+from typing import Any
+
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Docent",
+    "SITE_HEADER": "Docent",
+    "SITE_URL": "/",
+    "SITE_DROPDOWN": [
+        {"title": "Queues", "icon": "stacks", "link": reverse_lazy("admin-queues")},
+        {
+            "title": "Usage of language models",
+            "icon": "payments",
+            "link": reverse_lazy("admin:agents_modelcall_usage"),
+        },
+        {"title": "Ask", "icon": "chat", "link": reverse_lazy("start")},
+    ],
+    "SITE_ICON": lambda request: static("conversations/icon.svg"),
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda request: static("conversations/icon.svg"),
+        }
+    ],
+    # The teal of the start page.
+    "COLORS": {
+        "primary": {
+            "50": "oklch(97% .012 188)",
+            "100": "oklch(93% .03 188)",
+            "200": "oklch(87% .05 188)",
+            "300": "oklch(80% .07 188)",
+            "400": "oklch(75% .08 188)",
+            "500": "oklch(60% .08 188)",
+            "600": "oklch(45% .065 188)",
+            "700": "oklch(39% .06 188)",
+            "800": "oklch(34% .05 188)",
+            "900": "oklch(30% .04 188)",
+            "950": "oklch(22% .03 188)",
+        }
+    },
+}

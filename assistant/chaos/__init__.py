@@ -1,0 +1,1 @@
+"""Chaos: a running Docent under load while its parts are killed, and what came of the turns."""

@@ -1,0 +1,89 @@
+"""Load: turns begun over HTTP, as a client would that tries again when it is refused."""
+
+import http.client
+import json
+import random
+import threading
+import time
+from dataclasses import dataclass, field
+
+from agents.models import Envelope
+from agents.names import Status
+
+QUESTIONS = (
+    "How do I set a model?",
+    "Which commands are there?",
+    "How are documents ingested?",
+    "What does the sweeper do?",
+    "How do I make a key for the API?",
+)
+PAUSE_SECONDS = 0.05
+TIMEOUT_SECONDS = 20.0
+
+
+@dataclass
+class Load:
+    """Turns under way: at most `at_once`, at most `most` in all."""
+
+    port: int
+    key: str
+    collection: str
+    at_once: int
+    most: int
+    chance: random.Random
+    turns: dict[str, str] = field(default_factory=dict)  # id of each accepted turn, its mark
+    refused: int = 0
+    ending: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Begin turns until the end, as long as few enough are under way."""
+        while not self.ending.is_set() and len(self.turns) < self.most:
+            if self.under_way() >= self.at_once:
+                self.ending.wait(PAUSE_SECONDS)
+                continue
+            self.begin(f"{len(self.turns) + self.refused + 1:06d}")
+
+    def under_way(self) -> int:
+        """Return how many accepted turns have not ended; all of them while PostgreSQL is away."""
+        return running(list(self.turns))
+
+    def begin(self, mark: str) -> None:
+        """Ask one question of its own; a server that is away is asked the next time."""
+        body = {
+            "message": f"{self.chance.choice(QUESTIONS)} This is case {mark}.",
+            "collections": [self.collection],
+            "session_id": f"chaos-{mark}",
+            "wait": False,
+        }
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        web = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT_SECONDS)
+        try:
+            web.request("POST", "/api/chat/", json.dumps(body), headers)
+            answer = web.getresponse()
+            told = json.loads(answer.read() or b"{}")
+        except (OSError, http.client.HTTPException, ValueError):
+            # Whether it was accepted nobody knows; the database does, and is asked at the end.
+            self.refused += 1
+            self.ending.wait(0.5)
+            return
+        finally:
+            web.close()
+        if answer.status == http.client.ACCEPTED:
+            self.turns[told["turn_id"]] = mark
+        else:
+            self.refused += 1
+            self.ending.wait(0.5)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until every accepted turn has ended; False when some have not in this time."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if not self.under_way():
+                return True
+            time.sleep(0.5)
+        return False
+
+
+def running(turns: list[str]) -> int:
+    """Return how many of these turns have not ended."""
+    return Envelope.objects.filter(pk__in=turns, status=Status.RUNNING).count()

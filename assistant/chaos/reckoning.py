@@ -1,0 +1,95 @@
+"""Reckoning: what came of the turns of a chaos run, counted in the database and the ledger."""
+
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+
+from django.db.models import Count, F, Max, Q, QuerySet
+
+from agents.bench.modelserver import Asked
+from agents.llm.outcomes import REPLIED
+from agents.models import Envelope, ModelCall, Step
+from agents.names import Status
+from assistant.chaos.model import asked_again, by_turn
+from conversations.models import Message
+
+
+@dataclass(frozen=True)
+class Reckoning:
+    """The figures of one run. The first group must be nothing but zeros."""
+
+    lost: int  # accepted and never ended, or ended without a word to the user
+    failed: int  # ended with an error the user was told the number of
+    answered_twice: int
+    steps_twice: int  # of the same number, or done after the turn had ended
+    paid_twice: int  # calls made again although their reply was in the journal
+    turns: int
+    hops: int
+    model_calls: int
+    taken_over: int  # steps that a second worker had to do
+    slowest_recovery: float  # seconds from when a step could be done until its last taking
+    refused: int  # questions that were not accepted, because the server was away or said so
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing went wrong that must not."""
+        return not (
+            self.lost or self.failed or self.answered_twice or self.steps_twice or self.paid_twice
+        )
+
+    def as_json(self) -> dict[str, float]:
+        """Return the figures by name."""
+        return asdict(self)
+
+
+def reckon(turns: dict[str, str], refused: int, ledger: list[Asked]) -> Reckoning:
+    """Return the figures of these turns, ids with their marks, whose calls are in the ledger."""
+    ours = Envelope.objects.filter(pk__in=turns)
+    steps = Step.objects.filter(envelope__in=ours)
+    over = steps.filter(attempt__gt=1, started__isnull=False)
+    slowest = over.annotate(took=F("started") - F("available_at")).aggregate(most=Max("took"))
+    return Reckoning(
+        lost=len(turns) - ours.exclude(status=Status.RUNNING).count() + _wordless(ours),
+        failed=ours.filter(status__in=(Status.FAILED, Status.EXPIRED)).count(),
+        answered_twice=_answered_twice(ours),
+        steps_twice=_steps_twice(ours),
+        paid_twice=_paid_twice(turns, ledger),
+        turns=len(turns),
+        hops=steps.filter(status=Step.Status.DONE).count(),
+        model_calls=ModelCall.objects.filter(envelope__in=ours, outcome__in=REPLIED).count(),
+        taken_over=over.count(),
+        slowest_recovery=round((slowest["most"] or timedelta(0)).total_seconds(), 1),
+        refused=refused,
+    )
+
+
+def _wordless(ours: "QuerySet[Envelope]") -> int:
+    """Turns that ended and left no message to the user."""
+    ended = ours.exclude(status=Status.RUNNING).annotate(
+        words=Count("messages", filter=Q(messages__role=Message.Author.ASSISTANT))
+    )
+    return ended.filter(words=0).count()
+
+
+def _answered_twice(ours: "QuerySet[Envelope]") -> int:
+    answers = Message.objects.filter(turn__in=ours, role=Message.Author.ASSISTANT)
+    return sum(
+        each["times"] - 1
+        for each in answers.values("turn").annotate(times=Count("pk")).filter(times__gt=1)
+    )
+
+
+def _steps_twice(ours: "QuerySet[Envelope]") -> int:
+    """Steps whose work was taken more often than once: the envelope counts each."""
+    done = Count("steps", filter=Q(steps__status=Step.Status.DONE))
+    counted = ours.annotate(done=done).exclude(process_count=F("done"))
+    return counted.count()
+
+
+def _paid_twice(turns: dict[str, str], ledger: list[Asked]) -> int:
+    calls = by_turn(ledger)
+    journal = ModelCall.objects.filter(envelope__in=list(turns), outcome__in=REPLIED)
+    stored: dict[str, list[tuple[list[dict[str, str]], float]]] = {}
+    for turn, request, at in journal.values_list("envelope_id", "request", "created"):
+        mark = turns[str(turn)]
+        stored.setdefault(mark, []).append((request["messages"], at.timestamp()))
+    return sum(asked_again(calls[mark], stored.get(mark, [])) for mark in turns.values())

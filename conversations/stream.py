@@ -1,0 +1,213 @@
+"""Stream: what happens in a turn, told to who asked while it happens, as server-sent events."""
+
+import asyncio
+import json
+import re
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import redis
+import redis.asyncio
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import connection
+from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import APIException, NotAuthenticated, ValidationError
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agents import events
+from agents.models import Envelope
+from conversations import browser
+from conversations.errors import Forgotten
+from conversations.reply import reply
+from conversations.services import as_it_stands
+from conversations.views import owned
+
+MEDIA_TYPE = "text/event-stream"
+FIRST = "0-0"
+# As Redis numbers the entries of a stream; more digits it would refuse.
+ENTRY = re.compile(r"^\d{1,19}-\d{1,19}\Z")
+# Told to browsers: milliseconds until they come back after a lost connection.
+RETRY = b"retry: 2000\n\n"
+# Keeps proxies from closing a silent connection.
+HEARTBEAT = b": at work\n\n"
+BLOCK_MS = 5000
+AWAY = (redis.ConnectionError, redis.TimeoutError)
+AWAY_SECONDS = 1.0
+MOST_STREAMS = 500
+
+_open: set[object] = set()
+
+
+class TooManyStreams(APIException):
+    """This process follows as many turns as it can."""
+
+    status_code = 503
+    default_code = "busy"
+    default_detail = "Too many clients follow their turns here. Ask for the turn itself instead."
+    wait = 5.0
+
+
+class EventStream(JSONRenderer):
+    """Lets clients that accept nothing but server-sent events ask; what is rendered are errors."""
+
+    media_type = MEDIA_TYPE
+    format = "sse"
+    charset = "utf-8"
+
+
+class EventsView(APIView):
+    """The events of a turn: from its first, or from the one after Last-Event-ID."""
+
+    permission_classes = ()
+    renderer_classes = (EventStream, JSONRenderer)
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "Last-Event-ID",
+                OpenApiTypes.STR,
+                OpenApiParameter.HEADER,
+                description="Id of the last event that was received; go on after it.",
+            )
+        ],
+        responses={(200, MEDIA_TYPE): OpenApiTypes.STR, 204: None},
+    )
+    def get(self, request: Request, turn_id: uuid.UUID) -> HttpResponseBase:
+        """Follow a turn until `workflow_complete`, which brings the reply of `POST /api/chat/`.
+
+        Other events: `workflow_start`, `agent_start`, `agent_complete`, `token` (`replaces`: what
+        was told before is void), `error`, and `gap`: what came before is gone, the reply is not.
+        204: everything was told before; a browser then stays away.
+        """
+        after = request.headers.get("Last-Event-ID", "") or FIRST
+        if not ENTRY.match(after):
+            raise ValidationError({"Last-Event-ID": "Send the id of an event, like 1763730000-0."})
+        envelope = _turn(request, turn_id)
+        over = envelope.ended and after != FIRST and after == _latest(envelope)
+        # A stream is open for minutes and needs no database meanwhile.
+        connection.close()
+        if over:
+            return HttpResponse(status=204)
+        if len(_open) >= MOST_STREAMS:
+            raise TooManyStreams
+        response = StreamingHttpResponse(told(envelope, after), content_type=MEDIA_TYPE)
+        response["Cache-Control"] = "no-cache, no-transform"
+        response["X-Accel-Buffering"] = "no"
+        return response
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer errors as JSON, whatever the client accepts."""
+        self.request.accepted_renderer = JSONRenderer()
+        self.request.accepted_media_type = JSONRenderer.media_type
+        return super().handle_exception(exc)
+
+
+def _turn(request: Request, turn_id: uuid.UUID) -> Envelope:
+    """Return a turn of this browser's or of this key's; everyone else gets 401 or 404."""
+    if not browser.shut(request._request):
+        try:
+            return browser.talk(request._request, str(turn_id)).envelope
+        except Http404:
+            pass  # Nothing of this browser's: its user may still own it.
+    if not request.user.is_authenticated:
+        raise NotAuthenticated
+    return owned(request, turn_id)
+
+
+def _latest(envelope: Envelope) -> str:
+    found: Any = events.connection().xrevrange(envelope.target_list, count=1)
+    return found[0][0] if found else ""
+
+
+async def told(envelope: Envelope, after: str) -> AsyncIterator[bytes]:
+    """Yield the events after an entry, and at the end how the turn stands in the database."""
+    mark = object()
+    client = redis.asyncio.Redis.from_url(
+        settings.REDIS_URL,
+        # Longer than the blocking read, which would look like a dead server otherwise.
+        socket_timeout=BLOCK_MS / 1000 + 5,
+        socket_connect_timeout=2,
+        decode_responses=True,
+    )
+    _open.add(mark)
+    try:
+        yield RETRY
+        async for part in _told(client, envelope, after):
+            yield part
+    finally:
+        _open.discard(mark)
+        await client.aclose()
+
+
+async def _told(
+    client: "redis.asyncio.Redis", envelope: Envelope, after: str
+) -> AsyncIterator[bytes]:
+    if after != FIRST and not await _is_there(client, envelope.target_list):
+        yield event("gap", "{}")
+    while True:
+        # Of a turn that has ended nothing more will come.
+        entries = await _read(client, envelope.target_list, after, wait=not envelope.ended)
+        for entry, said in entries:
+            after = entry
+            if said["event"] == "workflow_complete":
+                yield event("workflow_complete", await ending(envelope), entry)
+                return
+            yield event(said["event"], said["data"], entry)
+        if not entries:
+            # Who tells of the end may have died, or Redis may be away: the row knows.
+            if end := await ending(envelope):
+                yield event("workflow_complete", end)
+                return
+            yield HEARTBEAT
+
+
+async def _is_there(client: "redis.asyncio.Redis", stream: str) -> bool:
+    try:
+        return bool(await client.exists(stream))
+    except AWAY:
+        return True
+
+
+async def _read(
+    client: "redis.asyncio.Redis", stream: str, after: str, *, wait: bool
+) -> list[tuple[str, dict[str, str]]]:
+    block = BLOCK_MS if wait else None
+    try:
+        found: Any = await client.xread({stream: after}, count=100, block=block)
+    except AWAY:
+        await asyncio.sleep(AWAY_SECONDS)
+        return []
+    return [entry for _, entries in found or () for entry in entries]
+
+
+def event(name: str, data: str, entry: str = "") -> bytes:
+    """Return one server-sent event; `data` is JSON on one line."""
+    numbered = f"id: {entry}\n" if entry else ""
+    return f"{numbered}event: {name}\ndata: {data}\n\n".encode()
+
+
+@sync_to_async
+def ending(envelope: Envelope) -> str:
+    """Return what the last event says as JSON; empty while the turn runs."""
+    try:
+        stands = as_it_stands(envelope)
+        if not stands.ended:
+            return ""
+        said = {
+            "turn": str(stands.pk),
+            "status": stands.status,
+            "error_id": stands.error_id,
+            "reply": reply(stands),
+        }
+    except Forgotten as error:
+        said = {"turn": str(envelope.pk), "status": "forgotten", "detail": str(error)}
+    finally:
+        connection.close()
+    return json.dumps(said)

@@ -1,0 +1,29 @@
+"""Turning: a turn done to its end in this process, step by step as the workers would."""
+
+from typing import Any
+from uuid import uuid4
+
+from agents import envelopes
+from agents.manager import route
+from agents.models import Envelope, Step
+from agents.names import Role
+from agents.steps import perform, run_agent
+from tests.conftest import MEMORY
+
+
+def turn(text: str, **memory: Any) -> Envelope:
+    """Return the envelope of a turn that begins with `text`, once it has ended."""
+    envelope = envelopes.start(
+        MEMORY | {"text": text} | memory, conversation_id=uuid4(), message_id=uuid4()
+    )
+    while step := next(iter(ready(envelope)), None):
+        manages = step.role == Role.MANAGER
+        perform(envelope.pk, step.number, route if manages else run_agent, quick=manages)
+    envelope.refresh_from_db()
+    return envelope
+
+
+def ready(envelope: Envelope) -> list[Step]:
+    """Return the steps that can be done now, whatever pause a failed attempt asked for."""
+    Step.objects.filter(envelope=envelope, status="ready").update(available_at=envelope.create_ts)
+    return list(envelope.steps.filter(status="ready"))

@@ -1,0 +1,254 @@
+"""The stream tells a turn to its asker while it happens, and to nobody else."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPResponse
+from typing import Any
+
+import pytest
+import uvicorn
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+from knox.models import AuthToken
+
+from agents import envelopes, events
+from agents.models import Envelope
+from agents.names import Status
+from assistant.asgi import application
+from conversations import stream
+from conversations.models import Conversation
+from tests import factories
+from tests.e2e.conftest import free_port
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Event = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """A web server, as `serve` runs it: Django's own for tests streams nothing."""
+    port = free_port()
+    config = uvicorn.Config(application, port=port, log_level="warning", lifespan="off")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield port
+    server.should_exit = True
+    thread.join(10)
+
+
+@pytest.fixture
+def shop() -> User:
+    return User.objects.create_user("shop")
+
+
+@pytest.fixture
+def running(shop: User) -> Envelope:
+    """A turn of the shop's that has only just begun."""
+    return factories.turn(factories.conversation(owner=shop), status=Status.RUNNING)
+
+
+def key(user: User) -> dict[str, str]:
+    _, token = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
+    return {"Authorization": f"Bearer {token}"}
+
+
+class Followed:
+    """A connection that follows a turn."""
+
+    def __init__(self, port: int, turn: object, headers: dict[str, str]) -> None:
+        self.connection = HTTPConnection("127.0.0.1", port, timeout=20)
+        address = reverse("turn-events", args=[turn])
+        self.connection.request("GET", address, headers=headers)
+        self.response: HTTPResponse = self.connection.getresponse()
+
+    def next(self) -> Event:
+        """The next event, with its id; beats of the heart are passed over."""
+        told: Event = {}
+        while line := self.response.readline().decode():
+            name, _, value = line.rstrip("\n").partition(": ")
+            if name in {"id", "event"}:
+                told[name] = value
+            elif name == "data":
+                told["data"] = json.loads(value)
+            elif line == "\n" and "event" in told:
+                return told
+        return told
+
+    def rest(self) -> list[Event]:
+        """All events until the server ends the stream."""
+        return list(iter(self.next, {}))
+
+    def close(self) -> None:
+        """Go away."""
+        self.response.close()
+        self.connection.close()
+
+
+Follow = Callable[..., Followed]
+
+
+@pytest.fixture
+def follow(port: int) -> Iterator[Follow]:
+    """Follow a turn of this id with these headers."""
+    opened: list[Followed] = []
+
+    def begin(turn: object, headers: dict[str, str]) -> Followed:
+        opened.append(Followed(port, turn, headers))
+        return opened[-1]
+
+    yield begin
+    for followed in opened:
+        followed.close()
+
+
+def end(envelope: Envelope, response: str = "Yes.") -> None:
+    with transaction.atomic():
+        locked = Envelope.objects.select_for_update().get(pk=envelope.pk)
+        locked.payload["response"] = response
+        envelopes.end(locked, Status.COMPLETED)
+
+
+def tell(envelope: Envelope, text: str) -> None:
+    events.publish(envelope.target_list, "token", step=1, attempt=1, text=text, replaces=False)
+
+
+def test_events_arrive_while_the_turn_runs(follow: Follow, running: Envelope, shop: User) -> None:
+    followed = follow(running.pk, key(shop))
+    assert followed.response.status == HTTPStatus.OK
+    assert followed.response.headers["Content-Type"].startswith("text/event-stream")
+    assert followed.response.headers["X-Accel-Buffering"] == "no"
+    assert followed.next()["event"] == "workflow_start"
+    for word in ("Unused ", "days "):
+        tell(running, word)
+        # Read before the next one is published: nothing is held back.
+        assert followed.next()["data"]["text"] == word
+    end(running, "Unused days end.")
+    last = followed.next()
+    assert last["event"] == "workflow_complete"
+    assert last["data"]["status"] == "completed"
+    assert last["data"]["reply"]["reply"] == "Unused days end."
+    assert followed.next() == {}
+
+
+def test_who_comes_late_hears_everything_from_the_beginning(
+    follow: Follow, running: Envelope, shop: User
+) -> None:
+    tell(running, "Unused ")
+    end(running)
+    names = [told["event"] for told in follow(running.pk, key(shop)).rest()]
+    assert names == ["workflow_start", "token", "workflow_complete"]
+
+
+def test_a_lost_connection_goes_on_after_the_last_event(
+    follow: Follow, running: Envelope, shop: User
+) -> None:
+    asker = key(shop)
+    first = follow(running.pk, asker)
+    first.next()
+    tell(running, "one")
+    seen = first.next()["id"]
+    first.close()
+    tell(running, "two")
+    end(running)
+    again = follow(running.pk, asker | {"Last-Event-ID": seen})
+    assert [told["data"].get("text") for told in again.rest()] == ["two", None]
+
+
+def test_who_heard_the_end_is_told_to_stay_away(
+    follow: Follow, running: Envelope, shop: User
+) -> None:
+    end(running)
+    asker = key(shop)
+    last = follow(running.pk, asker).rest()[-1]
+    again = follow(running.pk, asker | {"Last-Event-ID": last["id"]})
+    assert again.response.status == HTTPStatus.NO_CONTENT
+
+
+def test_events_that_are_gone_leave_a_gap_and_the_reply(
+    follow: Follow, running: Envelope, shop: User
+) -> None:
+    end(running, "Yes, in March.")
+    events.connection().delete(running.target_list)
+    gap, last = follow(running.pk, key(shop) | {"Last-Event-ID": "5-0"}).rest()
+    assert gap["event"] == "gap"
+    assert last["data"]["reply"]["reply"] == "Yes, in March."
+
+
+def test_the_end_is_told_although_its_event_got_lost(
+    follow: Follow, running: Envelope, shop: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "BLOCK_MS", 100)
+    followed = follow(running.pk, key(shop))
+    followed.next()
+    Envelope.objects.filter(pk=running.pk).update(status=Status.COMPLETED)
+    assert followed.next()["event"] == "workflow_complete"
+
+
+def test_a_forgotten_turn_ends_its_stream(
+    follow: Follow, running: Envelope, shop: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "BLOCK_MS", 100)
+    followed = follow(running.pk, key(shop))
+    followed.next()
+    Envelope.objects.all().delete()
+    assert followed.next()["data"]["status"] == "forgotten"
+
+
+def test_nobody_else_follows_a_turn(follow: Follow, running: Envelope) -> None:
+    stranger = follow(running.pk, key(User.objects.create_user("stranger")))
+    assert stranger.response.status == HTTPStatus.NOT_FOUND
+    assert json.loads(stranger.response.read())["code"] == "not_found"
+    anonymous = follow(running.pk, {"Accept": "text/event-stream"})
+    assert anonymous.response.status == HTTPStatus.UNAUTHORIZED
+    assert anonymous.response.headers["Content-Type"] == "application/json"
+
+
+@pytest.mark.parametrize("entry", ["$", "0", "1-1-1", "+-1", "99999999999999999999-0"])
+def test_an_id_that_no_event_has_is_refused(
+    follow: Follow, running: Envelope, shop: User, entry: str
+) -> None:
+    followed = follow(running.pk, key(shop) | {"Last-Event-ID": entry})
+    assert followed.response.status == HTTPStatus.BAD_REQUEST
+
+
+def test_the_browser_that_asked_follows_by_its_session(
+    follow: Follow, client: Client, talk: Conversation, settings: Any
+) -> None:
+    envelope = factories.turn(talk, status=Status.RUNNING)
+    end(envelope)
+    session = {"Cookie": f"sessionid={client.session.session_key}", "Accept": "text/event-stream"}
+    assert follow(envelope.pk, session).rest()[-1]["event"] == "workflow_complete"
+    settings.START_PAGE = "staff"
+    assert follow(envelope.pk, session).response.status == HTTPStatus.UNAUTHORIZED
+
+
+def test_who_goes_away_leaves_nothing_behind(
+    follow: Follow, running: Envelope, shop: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "BLOCK_MS", 100)
+    followed = follow(running.pk, key(shop))
+    followed.next()
+    assert len(stream._open) == 1
+    followed.close()
+    until = time.monotonic() + 10
+    while stream._open and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not stream._open
+
+
+def test_more_streams_than_a_process_can_follow_are_sent_away(
+    follow: Follow, running: Envelope, shop: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "MOST_STREAMS", 0)
+    followed = follow(running.pk, key(shop))
+    assert followed.response.status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert followed.response.headers["Retry-After"] == "5"
