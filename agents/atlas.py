@@ -29,7 +29,7 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
     "quality_decision": ("approve", "research", "regenerate"),
     "quality_score": (0.4,),
     "quality_returns": (0, 99),
-    "best_answer": (None,),
+    "best_answer": (None, {"response": "an answer", "quality_score": 0.6}),
     "clarification_rounds": (0, 99),
     "clarification_requests": ({}, *({role.value: REQUEST} for role in Role)),
 }

@@ -199,8 +199,12 @@ def augmentation(payload: Payload) -> Decision:
 
 
 def response(payload: Payload) -> Decision:
-    """An answer is checked before anyone sees it."""
-    return _clarify(payload, Role.RESPONSE) or _send(Role.QUALITY)
+    """An answer is checked before anyone sees it; a better one before it is not given up."""
+    asked = _clarify(payload, Role.RESPONSE)
+    best = payload.get("best_answer") or {}
+    if asked and best.get("quality_score"):
+        return _with_reservations(best)
+    return asked or _send(Role.QUALITY)
 
 
 def quality(payload: Payload) -> Decision:
@@ -213,16 +217,17 @@ def quality(payload: Payload) -> Decision:
     best = _best_answer(payload)
     returns = payload.get("quality_returns", 0)
     if returns >= settings.MAX_QUALITY_RETRIES:
-        return _end(
-            Stage.QUALITY,
-            Status.COMPLETED,
-            **best,
-            quality_decision="approve_with_reservations",
-        )
+        return _with_reservations(best)
     again = {"best_answer": best, "quality_returns": returns + 1}
     if decision == "research":
         return _send(Role.SEARCH, **again, search_rounds=payload.get("search_rounds", 0) + 1)
     return _send(Role.RESPONSE, **again)
+
+
+def _with_reservations(answer: dict[str, Any]) -> Decision:
+    return _end(
+        Stage.QUALITY, Status.COMPLETED, **answer, quality_decision="approve_with_reservations"
+    )
 
 
 def _best_answer(payload: Payload) -> dict[str, Any]:
