@@ -10,6 +10,7 @@ from redis import RedisError
 
 from assistant import embedded, migration
 from assistant.errors import SetupError
+from knowledge.mortality import follow_parent
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 WITHOUT_SERVERS = frozenset(
@@ -26,6 +27,7 @@ ON_SCRATCH_SERVERS = frozenset({"bench", "chaos", "test"})
 
 def run(argv: list[str]) -> None:
     """Run the command. Raises SetupError if its servers can't be used; Django's errors exit."""
+    follow_parent()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "assistant.settings")
     load_dotenv(CHECKOUT / ".env")
     if any("\udc80" <= character <= "\udcff" for word in argv for character in word):

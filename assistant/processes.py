@@ -15,7 +15,7 @@ from typing import IO
 from rich.console import Console
 from rich.text import Text
 
-from knowledge.mortality import die_with_parent
+from knowledge.mortality import tied
 
 STOP_SECONDS = 10.0
 RESTART_SECONDS = (0.5, 1.0, 2.0, 5.0)
@@ -43,10 +43,9 @@ class Child:
             self.command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | ENVIRONMENT,
+            env=os.environ | ENVIRONMENT | tied(),
             # Its own session: Ctrl-C reaches us, and we stop the children in order.
             start_new_session=True,
-            preexec_fn=die_with_parent,
         )
         threading.Thread(
             target=self._print, args=(self.process.stdout, console), daemon=True

@@ -1,5 +1,6 @@
 """Crew: lends workers to a command that needs an answer where none are running."""
 
+import os
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ from rich.console import Console
 
 from agents import presence
 from conversations.errors import ConversationError
-from knowledge.mortality import die_with_parent
+from knowledge.mortality import tied
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -35,7 +36,7 @@ def crew(console: Console) -> Iterator[None]:
             stdout=out,
             stderr=out,
             start_new_session=True,
-            preexec_fn=die_with_parent,
+            env=os.environ | tied(),
         )
     try:
         with console.status("starting workers for this command"):
