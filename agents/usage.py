@@ -1,7 +1,6 @@
 """Usage: what language models were asked and what it cost, by turn, conversation, day and more."""
 
 import uuid
-from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -98,7 +97,7 @@ def figures(since: date, until: date, by: str) -> dict[str, Any]:
     """
     calls = between(since, until)
     # Without the ordering of the table, by which it would be grouped as well.
-    found: Iterable[Any] = calls.order_by().values(part=PARTS[by]).annotate(**FIGURES)
+    found: Any = calls.order_by().values(part=PARTS[by]).annotate(**FIGURES)
     rows: list[dict[str, Any]] = list(found)
     rows.sort(key=lambda row: row["part"] if by == "day" else -(row["priced"] or 0))
     labels = names({row["part"] for row in rows}) if by == "owner" else {}

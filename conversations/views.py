@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -36,7 +37,8 @@ class ChatView(APIView):
             collections=said.get("collections", ()),
         )
         if not said["wait"]:
-            return Response(reply(envelope), status=202)
+            events = reverse("turn-events", args=[envelope.pk])
+            return Response(reply(envelope) | {"events_url": events}, status=202)
         return Response(reply(wait(envelope)))
 
 

@@ -4,11 +4,13 @@ It reads what it is asked from the marked data and fills the shape it is asked f
 keeps working when a prompt is worded anew.
 """
 
+import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from agents.bench.modelserver import Asked
+from agents.bench.modelserver import Asked, Said
 
 ELEMENT = re.compile(r"<(\w+)-([0-9a-f]{8})([^>]*)>\n(.*?)\n</\1-\2>", re.DOTALL)
 PASSAGE = re.compile(r'<passage[^>]*marker="(C\d+)"[^>]*>\n(.*?)\n</passage', re.DOTALL)
@@ -110,3 +112,16 @@ def sensible(asked: Asked) -> dict[str, Any] | str:
     """Return the values of the shape asked for, or the text of an answer."""
     schema = asked.body.get("response_format", {}).get("json_schema", {}).get("schema")
     return _object(asked, schema, schema) if schema else cited(asked)
+
+
+@dataclass
+class Usual:
+    """A script of sensible replies, each after so many seconds."""
+
+    seconds: float = 0.0
+
+    def reply(self, asked: Asked) -> Said:
+        """Return what is said to a call."""
+        usual = sensible(asked)
+        text = usual if isinstance(usual, str) else json.dumps(usual, ensure_ascii=False)
+        return Said(text, seconds=self.seconds)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from pytest_django import Settings
 
+from agents.llm import patience
 from agents.names import THINKERS
 from knowledge import ingestion
 from knowledge.providers import Provider
@@ -14,8 +15,14 @@ from tests.sensible import Sensible, thinking
 
 
 @pytest.fixture
-def sensible(transactional_db: None, settings: Settings) -> Iterator[Sensible]:
-    """Every role asks a sensible model; the pages of the Teapot are known; nothing is cached."""
+def sensible(
+    transactional_db: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Sensible]:
+    """Every role asks a sensible model; the pages of the Teapot are known; nothing is cached.
+
+    Nobody waits between attempts.
+    """
+    monkeypatch.setattr(patience, "sleep", lambda seconds: None)
     ingestion.ingest(ingestion.find([PAGES]), collection="teapot")
     with thinking() as server:
         settings.PROVIDERS = settings.PROVIDERS | {
