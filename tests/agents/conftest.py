@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from pytest_django import Settings
 
-from agents.llm import patience
+from agents.llm import breaker, dialects, patience
 from agents.names import THINKERS
 from knowledge import ingestion
 from knowledge.providers import Provider
@@ -24,6 +24,8 @@ def sensible(
     """
     monkeypatch.setattr(patience, "sleep", lambda seconds: None)
     ingestion.ingest(ingestion.find([PAGES]), collection="teapot")
+    breaker.forget("scripted")
+    dialects.forget()
     with thinking() as server:
         settings.PROVIDERS = settings.PROVIDERS | {
             "scripted": Provider("scripted", server.server.base_url)
