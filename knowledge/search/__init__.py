@@ -4,11 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from django.conf import settings
-from django.db import transaction
 
-from knowledge.search import expansion, recent
-from knowledge.search.bars import bars
-from knowledge.search.candidates import load
+from knowledge.search import candidates, expansion, recent
 from knowledge.search.encoding import Encoded, encode
 from knowledge.search.explaining import explain as explained
 from knowledge.search.explanation import Explanation, Wording
@@ -18,6 +15,7 @@ from knowledge.search.neighbours import neighbours
 from knowledge.search.quality import Verdict, judge
 from knowledge.search.scope import Scope, scope_of
 from knowledge.search.selection import select
+from knowledge.search.statements import together
 from knowledge.search.timing import Milliseconds, timed
 
 __all__ = ["Explanation", "Found", "Passage", "Quality", "find", "neighbours", "search"]
@@ -72,15 +70,15 @@ def find(
     milliseconds: Milliseconds,
 ) -> Found:
     """Return the passages for wordings whose vectors are known."""
-    with transaction.atomic():
+    with together():
         weighed = weigh(wordings, vectors, where, milliseconds)
         with timed(milliseconds, "selection"):
-            best = weighed.best()
+            best, cosines = weighed.best(), weighed.cosines()
             selection = select(weighed, best, limit)
-            found = load([weighed.parts[place].chunk for place in selection.results])
+            asked = candidates.ask([weighed.parts[place].chunk for place in selection.results])
+            verdict = judged(weighed, best, cosines, where)
+            found = candidates.received(asked)
         explanation = explained(weighed, selection, vectors, where) if explain else None
-    cosines = weighed.cosines()
-    verdict = judged(weighed, best, where)
     return Found(
         passages=tuple(
             found[chunk].passage(float(weighed.scores[place]), cosines[place])
@@ -100,15 +98,16 @@ def find(
     )
 
 
-def judged(weighed: Weighed, best: Sequence[int], where: Scope) -> Verdict:
+def judged(
+    weighed: Weighed, best: Sequence[int], cosines: Sequence[float | None], where: Scope
+) -> Verdict:
     """Return how far the chunks can be trusted, however many of them are results."""
-    measured = bars(where.collections)
-    cosines, shares = weighed.cosines(), weighed.shares()
+    shares = weighed.shares()
     nearest = best[: 2 * settings.SEARCH_FETCH_K]
     return judge(
         [cosines[place] for place in nearest],
         [shares[place] for place in nearest],
-        [measured[weighed.parts[place].collection] for place in nearest],
+        [where.bars[weighed.parts[place].collection] for place in nearest],
         min_hits=settings.SEARCH_MIN_HITS,
         chunks=where.chunks,
     )

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from knowledge.search.found import Passage
-from knowledge.search.statements import array, rows
+from knowledge.search.statements import Asked, array, together
 
 STATEMENT = """
-SELECT chunk.id, chunk.section_id, document.id, document.version, document.title, section.path,
-    document.crumbs, document.source, document.language, chunk.page, chunk.text
+SELECT chunk.id, chunk.section_id, document.id, document.version, document.title,
+    ARRAY(SELECT jsonb_array_elements_text(section.path)),
+    ARRAY(SELECT jsonb_array_elements_text(document.crumbs)), document.source, document.language,
+    chunk.page, chunk.text
 FROM knowledge_chunk AS chunk
     JOIN knowledge_section AS section ON section.id = chunk.section_id
     JOIN knowledge_document AS document ON document.id = chunk.document_id
@@ -58,12 +60,23 @@ class Candidate:
     @property
     def place(self) -> str:
         """The source, of a PDF with the page it begins on, as browsers understand it."""
+        if not self.page or "#" in self.source:
+            return self.source
         is_pdf = urlsplit(self.source).path.lower().endswith(".pdf")
-        if is_pdf and self.page and "#" not in self.source:
-            return f"{self.source}#page={self.page}"
-        return self.source
+        return f"{self.source}#page={self.page}" if is_pdf else self.source
+
+
+def ask(chunks: Sequence[int]) -> Asked:
+    """Ask for the chunks."""
+    return Asked(STATEMENT, {"chunks": array(chunks)})
+
+
+def received(asked: Asked) -> dict[int, Candidate]:
+    """Return the chunks by id, without those deleted meanwhile."""
+    return {row[0]: Candidate(*row) for row in asked.rows()}
 
 
 def load(chunks: Sequence[int]) -> dict[int, Candidate]:
-    """Return the chunks by id, without those deleted meanwhile."""
-    return {row[0]: Candidate(*row) for row in rows(STATEMENT, {"chunks": array(chunks)})}
+    """Ask for the chunks and return them."""
+    with together():
+        return received(ask(chunks))

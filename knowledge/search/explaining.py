@@ -11,7 +11,7 @@ from knowledge.search.encoding import Encoded
 from knowledge.search.explanation import Considered, Explanation, Standing
 from knowledge.search.levels import WEIGHTS, Weighed, weigh
 from knowledge.search.scope import Scope
-from knowledge.search.selection import Selection
+from knowledge.search.selection import Dropped, Selection
 
 
 def explain(weighed: Weighed, selection: Selection, vectors: Encoded, scope: Scope) -> Explanation:
@@ -19,11 +19,12 @@ def explain(weighed: Weighed, selection: Selection, vectors: Encoded, scope: Sco
 
     Where `scope` has filters, then what they kept out, for which the levels are asked once more.
     """
-    entries = considered(weighed, selection)
+    dropped = selection.dropped(weighed, weighed.best())
+    entries = considered(weighed, selection.results, dropped)
     if scope.condition:
         known = {each.chunk for each in weighed.parts}
         anywhere = weigh(weighed.wordings, vectors, scope.unfiltered(), {})
-        others = considered(anywhere, Selection([], {}))
+        others = considered(anywhere, [], {})
         entries += [
             replace(each, dropped="filter") for each in others if each.chunk_id not in known
         ]
@@ -31,20 +32,20 @@ def explain(weighed: Weighed, selection: Selection, vectors: Encoded, scope: Sco
     return Explanation(tuple(weighed.wordings), weights, tuple(entries))
 
 
-def considered(weighed: Weighed, selection: Selection) -> list[Considered]:
+def considered(weighed: Weighed, results: Sequence[int], why: Dropped) -> list[Considered]:
     """Return the candidates, best first, with what the levels say and what became of them."""
     chunks = [each.chunk for each in weighed.parts]
     found = load(chunks)
     cosines, standings = weighed.cosines(), standing(weighed)
-    places = {place: number for number, place in enumerate(selection.results, start=1)}
-    read = [found[chunks[place]] for place in selection.results if chunks[place] in found]
+    places = {place: number for number, place in enumerate(results, start=1)}
+    read = [found[chunks[place]] for place in results if chunks[place] in found]
     unread = beyond_budget(read)
     entries = []
     for place in weighed.best():
         each = found.get(chunks[place])
         if each is None:
             continue
-        dropped, by = selection.dropped.get(place, (None, None))
+        dropped, by = why.get(place, (None, None))
         entries.append(
             Considered(
                 chunk_id=each.chunk_id,

@@ -43,6 +43,8 @@ def interleaved(models: Sequence[Scores]) -> Scores:
     Each (wordings, candidates), NaN for chunks that are another's. A model spreads its cosines in
     a way of its own, so the best of one counts as much as the best of the other, and so on down.
     """
+    if len(models) == 1:
+        return models[0]
     merged = models[0].copy()
     for row, scores in enumerate(merged):
         scale = -np.sort(-scores[~np.isnan(scores)])

@@ -4,107 +4,158 @@ In two phases, because a common word has more postings than there is time to rea
 postings of each word, summed, name the candidates; those get their sum from all their words.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from knowledge import postings
+from knowledge.search import binary
+from knowledge.search.fusion import Scores
 from knowledge.search.scope import Scope
-from knowledge.search.statements import array, rows
+from knowledge.search.statements import Asked, Row, array, together
 
 # `word`: each configuration in scope stems the question; a word that one of them calls a stop word
 # is none, or "the" would be the rarest word of a collection with a single French page. Positions
 # are the parser's, which all configurations share.
-# `worth`: BM25's inverse document frequency, Robertson and Zaragoza 2009, "The Probabilistic
-# Relevance Framework", 3.2, times how often the question says it. A list that is full says only
-# that there are more; how many more the census knows. An impact is at most 1, so what the words are
-# worth together is the `most` that a chunk could have.
-# `OFFSET 0` keeps the lookup of each candidate together: the planner would read all postings.
-STATEMENT = """
+# A list that is full says only that there are more; how many more the census knows.
+LISTS = """
 WITH wording AS (
     SELECT * FROM unnest(%(wordings)s::text[]) WITH ORDINALITY AS wording (text, place)
 ), stem AS (
     SELECT place, lexeme, count(*) OVER (PARTITION BY place, position) AS known
     FROM wording, unnest(%(configs)s::text[]) AS config,
         unnest(to_tsvector(config::regconfig, knowledge_plain(text))), unnest(positions) AS position
-), word AS MATERIALIZED (
+), word AS (
     SELECT place, lexeme AS term, ceil(count(*)::float8 / known) AS times
     FROM stem WHERE known = cardinality(%(configs)s::text[]) GROUP BY place, lexeme, known
     UNION
     SELECT place, lexeme, cardinality(positions)
     FROM wording, unnest(to_tsvector('simple', knowledge_bigrams(text)))
     WHERE 'simple' = ANY(%(configs)s::text[])
-), list AS MATERIALIZED (
-    SELECT term, asked.collection, chunks, impacts
-    FROM (SELECT DISTINCT term FROM word) AS word,
-        unnest(%(collections)s::int[]) AS asked (collection),
-        LATERAL (
-            SELECT array_agg(chunk_id) AS chunks, array_agg(impact) AS impacts FROM (
-                SELECT chunk_id, impact FROM knowledge_posting AS posting
-                WHERE posting.collection = asked.collection AND posting.term = word.term{condition}
-                ORDER BY impact DESC LIMIT %(read)s::int
-            ) AS best
-        ) AS best
-    WHERE chunks IS NOT NULL
-), frequency AS (
-    SELECT term, sum(CASE WHEN cardinality(chunks) < %(read)s::int THEN cardinality(chunks)
-        ELSE greatest(cardinality(chunks), (
-            SELECT common.chunks FROM knowledge_commonterm AS common
-            WHERE common.collection_id = list.collection AND common.term = list.term
-        )) END) AS chunks
-    FROM list GROUP BY term
-), worth AS MATERIALIZED (
-    SELECT place, term, times * ln(
-        1 + greatest(0.5, %(chunks)s::bigint - chunks + 0.5) / (chunks + 0.5)
-    ) AS weight
-    FROM word LEFT JOIN LATERAL (
-        SELECT coalesce(sum(frequency.chunks), 0) AS chunks
-        FROM frequency WHERE frequency.term = word.term
-    ) AS seen ON true
-), most AS (
-    SELECT place, sum(weight) AS score FROM worth GROUP BY place
-), named AS (
-    SELECT chunk_id FROM (SELECT DISTINCT place FROM worth) AS asked, LATERAL (
-        SELECT chunk_id
-        FROM worth JOIN list USING (term), unnest(chunks, impacts) AS best (chunk_id, impact)
-        WHERE worth.place = asked.place
-        GROUP BY chunk_id ORDER BY sum(weight * impact) DESC, chunk_id LIMIT %(limit)s::int
-    ) AS best
-), candidate AS (
-    SELECT chunk_id FROM named UNION SELECT unnest(%(others)s::bigint[])
 )
-SELECT place, chunk_id, sum(weight * impact) / most.score
-FROM candidate, LATERAL (
-    SELECT term, impact FROM knowledge_posting AS posting
-    WHERE posting.chunk_id = candidate.chunk_id AND term = ANY(ARRAY(SELECT term FROM worth))
-    OFFSET 0
-) AS posting JOIN worth USING (term) JOIN most USING (place)
-GROUP BY place, chunk_id, most.score
+SELECT term, places, times, array_send(list.chunks), array_send(impacts), CASE
+    WHEN cardinality(list.chunks) < %(read)s::int THEN NULL ELSE (
+        SELECT common.chunks FROM knowledge_commonterm AS common
+        WHERE common.collection_id = asked.collection AND common.term = word.term
+    ) END
+FROM (
+    SELECT term, array_agg(place) AS places, array_agg(times) AS times FROM word GROUP BY term
+) AS word, unnest(%(collections)s::int[]) AS asked (collection), LATERAL (
+    SELECT array_agg(chunk_id) AS chunks, array_agg(impact) AS impacts FROM (
+        SELECT chunk_id, impact FROM knowledge_posting AS posting
+        WHERE posting.collection = asked.collection AND posting.term = word.term{condition}
+        ORDER BY impact DESC LIMIT %(read)s::int
+    ) AS best
+) AS list
 """
 # A subquery, so that it is asked of each posting in turn, and the list read no further than needed.
 CONDITION = """
             AND (SELECT {condition} FROM knowledge_chunk JOIN knowledge_document AS document
                 ON document.id = document_id WHERE knowledge_chunk.id = posting.chunk_id)"""
+# `OFFSET 0` keeps the lookup of each candidate together: the planner would read all postings.
+IMPACTS = """
+SELECT array_send(array_agg(chunk_id)), array_send(array_agg(array_position(terms, term))),
+    array_send(array_agg(impact))
+FROM (SELECT %(terms)s::text[]) AS word (terms), unnest(%(chunks)s::bigint[]) AS candidate,
+    LATERAL (
+        SELECT chunk_id, term, impact FROM knowledge_posting
+        WHERE chunk_id = candidate AND term = ANY(terms) OFFSET 0
+    ) AS posting
+"""
 
 
-def find(
-    wordings: Sequence[str], scope: Scope, *, limit: int, others: Sequence[int] = ()
-) -> list[dict[int, float]]:
-    """Return per wording chunk id → BM25, of the best `limit` chunks of each and of `others`.
+@dataclass(frozen=True)
+class Words:
+    """The words of the wordings, and the best postings of each."""
 
-    As part of the most that any chunk could have, 0 to 1: a question of which half the words,
-    weighed by how rare they are, stand nowhere is answered nowhere. A chunk without any word of
-    the wording is left out.
-    """
-    scores: list[dict[int, float]] = [{} for _ in wordings]
+    terms: list[str]
+    weights: Scores  # (wordings, terms); 0 where the wording does not say it
+    chunks: NDArray[np.int64]  # of every posting its chunk,
+    places: NDArray[np.intp]  # the place of its term,
+    impacts: Scores  # and what the term is worth there
+
+    def named(self, limit: int) -> list[int]:
+        """Return the ids of the best `limit` chunks of each wording, as far as the lists tell."""
+        chunks, owners = np.unique(self.chunks, return_inverse=True)
+        found: set[int] = set()
+        for weights in self.weights:
+            sums = np.bincount(owners, weights[self.places] * self.impacts, len(chunks))
+            best = np.argsort(-sums, kind="stable")[:limit]
+            found.update(chunks[best[sums[best] > 0]].tolist())
+        return sorted(found)
+
+    def asked(self, chunks: Iterable[int]) -> Asked:
+        """Ask for what every word is worth in every one of the chunks."""
+        return Asked(IMPACTS, {"terms": self.terms, "chunks": array(chunks)})
+
+    def scores(self, chunks: Sequence[int], impacts: Asked) -> Scores:
+        """Return BM25 by wording and chunk, from what was asked; the ids are in order.
+
+        As part of the most that any chunk could have, 0 to 1: a question of which half the words,
+        weighed by how rare they are, stand nowhere is answered nowhere. An impact is at most 1, so
+        what the words are worth together is that most. 0 for a chunk without any of the words.
+        """
+        table = np.zeros((len(self.terms), len(chunks)))
+        ((of_chunks, places, worth),) = impacts.rows()
+        if of_chunks and len(chunks):
+            found, known = binary.array(of_chunks, "bigint"), np.asarray(chunks)
+            columns = np.minimum(np.searchsorted(known, found), len(known) - 1)
+            there = known[columns] == found  # the others were deleted meanwhile
+            terms = binary.array(places, "integer") - 1
+            table[terms[there], columns[there]] = binary.array(worth, "real")[there]
+        most = self.weights.sum(axis=1, keepdims=True)
+        return np.asarray(self.weights @ table / np.where(most > 0, most, 1.0))
+
+
+def ask(wordings: Sequence[str], scope: Scope) -> Asked:
+    """Ask for the best postings of the words."""
     condition = CONDITION.format(condition=scope.condition) if scope.condition else ""
     values = scope.values | {
         # PostgreSQL's text cannot hold NUL.
         "wordings": [wording.replace("\0", " ") for wording in wordings],
         "configs": scope.configs,
-        "chunks": scope.chunks,
         "read": postings.READ,
-        "limit": limit,
-        "others": array(others),
     }
-    for place, chunk_id, score in rows(STATEMENT.format(condition=condition), values):
-        scores[place - 1][chunk_id] = score
-    return scores
+    return Asked(LISTS.format(condition=condition), values)
+
+
+def received(lists: Sequence[Row], wordings: int, chunks: int) -> Words:
+    """Return the words of so many wordings, weighed for so many chunks in scope.
+
+    By BM25's inverse document frequency, Robertson and Zaragoza 2009, "The Probabilistic Relevance
+    Framework", 3.2, times how often the wording says the word.
+    """
+    terms = {term: row for row, term in enumerate(dict.fromkeys(term for term, *_ in lists))}
+    times, frequency = np.zeros((wordings, len(terms))), np.zeros(len(terms))
+    chunks_of = [binary.array(sent, "bigint") for _, _, _, sent, _, _ in lists]
+    for (term, places, said, _, _, common), listed in zip(lists, chunks_of, strict=True):
+        times[np.array(places) - 1, terms[term]] = said
+        frequency[terms[term]] += max(len(listed), common or 0)
+    rarity = np.log(1 + np.maximum(0.5, chunks - frequency + 0.5) / (frequency + 0.5))
+    rows = np.array([terms[term] for term, *_ in lists], dtype=np.intp)
+    return Words(
+        terms=list(terms),
+        weights=times * rarity,
+        chunks=joined(chunks_of),
+        places=np.repeat(rows, [len(each) for each in chunks_of]),
+        impacts=joined([binary.array(sent, "real") for _, _, _, _, sent, _ in lists]),
+    )
+
+
+def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the arrays as one; without any, an empty one."""
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=int)
+
+
+def alone(wordings: Sequence[str], scope: Scope, limit: int) -> Scores:
+    """Return BM25 of the best `limit` chunks of each wording; for measuring this level."""
+    with together():
+        lists = ask(wordings, scope)
+    words = received(lists.rows(), len(wordings), scope.chunks)
+    named = words.named(limit)
+    with together():
+        impacts = words.asked(named)
+    return words.scores(named, impacts)

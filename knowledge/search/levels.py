@@ -1,4 +1,4 @@
-"""Levels: what each of the four says of every chunk that one of them names.
+"""Levels: what each of the four says of every chunk that words, its vector or its document name.
 
 Keyword: the words of the chunk and of what stands above it. Semantic: its vector. Hierarchical: the
 vector of its section. Summary: that of its document.
@@ -10,23 +10,23 @@ from math import isnan
 
 import numpy as np
 
-from knowledge.search import keyword, near
+from knowledge.search import keyword, near, spaces
 from knowledge.search.encoding import Encoded
 from knowledge.search.explanation import Wording
 from knowledge.search.fusion import Scores, fused, interleaved, known, of_best
 from knowledge.search.near import Vectors
 from knowledge.search.scope import Scope
-from knowledge.search.spaces import Part, Space, likeness, placed
-from knowledge.search.statements import settle
+from knowledge.search.spaces import Part, Space, likeness
+from knowledge.search.statements import together
 from knowledge.search.timing import Milliseconds, timed
 
 # Of words, as part of the best chunk's, and of cosines. One set for all collections: on five judged
 # ones of different kinds the fusion beats words alone, vectors alone and reciprocal rank fusion of
 # both. 0.2 to 0.4 of words do about the same, and no weight makes up for the gaps that ranks hide.
 WEIGHTS = {"keyword": 0.3, "semantic": 1.0, "hierarchical": 0.15, "summary": 0.15}
-# Chunks that are named for their words. From 40 on the fusion finds the same, but what the first
+# Chunks that are named for their words. From 20 on the fusion finds the same, but what the first
 # phase of the keyword level names is not quite the best.
-LIMIT = 50
+LIMIT = 25
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Weighed:
     def hits(self) -> dict[str, list[int]]:
         """Return per level and wording how many chunks it says anything of."""
         return {
-            level: np.count_nonzero(np.nan_to_num(rows), axis=1).tolist()
+            level: np.count_nonzero(np.abs(rows) > 0, axis=1).tolist()
             for level, rows in self.levels.items()
         }
 
@@ -78,25 +78,43 @@ def weigh(
 ) -> Weighed:
     """Ask the levels; those that compare vectors only where there are any.
 
-    Must run inside a transaction. Adds to `milliseconds` what each step took.
+    Adds to `milliseconds` what each step took. While PostgreSQL is at one thing, this does another.
     """
-    settle()
-    with timed(milliseconds, "vectors"):
-        found = {
-            chunk for model, rows in vectors.items() for chunk in near.find(rows, model, scope)
-        }
-    with timed(milliseconds, "keyword"):
-        # The words of what no user said are a guess too many.
-        said = [each.text if each.kind != "hyde" else "" for each in wordings]
-        words = keyword.find(said, scope, limit=LIMIT, others=sorted(found))
-    with timed(milliseconds, "fusion"):
-        parts, seen = placed(found.union(*words), vectors, scope.models)
-        levels = {"keyword": table(words, parts)} | compared(seen, len(parts))
-        scores = combined(levels, wordings)
-        if seen:
-            moved = [each.spread(each.scale * each.moved(scores), len(parts)) for each in seen]
-            scores = combined(levels | {"semantic": interleaved(moved)}, wordings)
+    with together():
+        with timed(milliseconds, "keyword"):
+            # The words of what no user said are a guess too many.
+            said = [each.text if each.kind != "hyde" else "" for each in wordings]
+            asked = keyword.ask(said, scope)
+            sent = {model: near.texts(rows) for model, rows in vectors.items()}
+            lists = asked.rows()
+        with timed(milliseconds, "vectors"):
+            walks = [near.ask(rows, sent[model], model, scope) for model, rows in vectors.items()]
+            words = keyword.received(lists, len(said), scope.chunks)
+            found = {*words.named(LIMIT)}
+            found.update(chunk for walk in walks for (chunk,) in walk.rows())
+        with timed(milliseconds, "fusion"):
+            places, impacts = spaces.ask(found, sent, scope.models), words.asked(found)
+            parts, seen = spaces.received(places, vectors)
+            shares = words.scores([each.chunk for each in parts], impacts)
+            levels = {"keyword": shares} | compared(seen, len(parts))
+            scores = combined(levels, wordings, seen)
     return Weighed(parts, wordings, levels, scores, seen)
+
+
+def combined(
+    levels: Mapping[str, Scores], wordings: Sequence[Wording], seen: Sequence[Space]
+) -> Scores:
+    """Return a score per chunk, of all levels and wordings, each by its weight.
+
+    Cosines count as they are once the wordings have moved towards what would be best without that.
+    """
+    weights = [each.weight for each in wordings]
+    said = {level: over(rows, weights, level) for level, rows in levels.items()}
+    scores = fused(said, WEIGHTS)
+    if not seen:
+        return scores
+    moved = [each.spread(each.scale * each.moved(scores), len(scores)) for each in seen]
+    return fused(said | {"semantic": over(interleaved(moved), weights, "semantic")}, WEIGHTS)
 
 
 def compared(seen: Sequence[Space], candidates: int) -> dict[str, Scores]:
@@ -111,12 +129,6 @@ def compared(seen: Sequence[Space], candidates: int) -> dict[str, Scores]:
     return {level: interleaved(of_models) for level, of_models in found.items()}
 
 
-def combined(levels: Mapping[str, Scores], wordings: Sequence[Wording]) -> Scores:
-    """Return a score per chunk, of all levels and wordings, each by its weight."""
-    weights = [each.weight for each in wordings]
-    return fused({level: over(rows, weights, level) for level, rows in levels.items()}, WEIGHTS)
-
-
 def over(rows: Scores, weights: Sequence[float], level: str) -> Scores:
     """Return the level's scores over all wordings, those it knows nothing about left out."""
     heard = ~np.isnan(rows).all(axis=1) if level != "keyword" else rows.any(axis=1)
@@ -125,9 +137,3 @@ def over(rows: Scores, weights: Sequence[float], level: str) -> Scores:
     each = of_best(rows[heard]) if level == "keyword" else known(rows[heard])
     share = np.array(weights)[heard]
     return np.asarray(share / share.sum() @ each, dtype=np.float64)
-
-
-def table(scores: Sequence[Mapping[int, float]], parts: Sequence[Part]) -> Scores:
-    """Return the scores by wording and chunk, 0 for a chunk without any of the words."""
-    rows = [[row.get(each.chunk, 0.0) for each in parts] for row in scores]
-    return np.array(rows, dtype=np.float64).reshape(len(scores), len(parts))

@@ -6,16 +6,23 @@ from numpy.typing import NDArray
 from knowledge.search import indexes
 from knowledge.search.indexes import Kind
 from knowledge.search.scope import Scope
-from knowledge.search.statements import array, rows, settle
+from knowledge.search.statements import Asked, array, together
 
-# How many of each a level names. A section and a document stand for their nearest chunk.
-LIMITS: dict[Kind, int] = {"chunk": 40, "section": 15, "document": 10}
+# How many of each a walk finds.
+LIMITS: dict[Kind, int] = {"chunk": 30, "section": 10, "document": 10}
+# What names its nearest chunk when it is near itself. Sections would take longest to walk through,
+# and on two judged collections they named nothing that counts: where a section is near, so is one
+# of its chunks, or its document.
+WHOLES: tuple[Kind, ...] = ("document",)
 # Signs alone order vectors coarsely: this many times as many are compared in full.
 COARSE = 4
 # An exact comparison takes 1 µs; a walk through the index takes as long as 900 of them, longer in
 # proportion when only one in so many of the vectors on its way is in scope. They cost the same
 # where the scope is about the square root of 900 times all there is.
 EXACTLY, WALK = 1000, 900
+
+# What the largest number of a vector becomes, of the 65504 that half precision holds.
+LONG = 30_000
 
 # Model and collections are written into the text: a plan that is kept for any could not use the
 # model's partial index, and would not know how many vectors are in scope.
@@ -41,19 +48,21 @@ CONDITION = {
         AND (SELECT {condition} FROM knowledge_document AS document
             WHERE document.id = vector.document_id)""",
 }
+# Mostly the nearest chunk of what is near is among the nearest chunks itself.
 CHUNK_OF = """
-SELECT chunk.chunk_id FROM ({walk}) AS near, LATERAL (
-    SELECT part.id AS chunk_id FROM knowledge_chunk AS part
+SELECT nearest.id FROM ({walk}) AS near, LATERAL (
+    SELECT part.id FROM knowledge_chunk AS part
         JOIN knowledge_chunkvector AS vector ON vector.chunk_id = part.id AND model = %(model)s
     WHERE part.{kind}_id = near.id ORDER BY {distance} LIMIT 1
-) AS chunk
+) AS nearest WHERE NOT EXISTS (SELECT FROM chunk WHERE chunk.{kind}_id = near.id)
 """
 FIND = """
-SELECT DISTINCT near.chunk_id
-FROM unnest(%(vectors)s::text[]::halfvec[]) AS asked (vector), LATERAL (
-    SELECT id AS chunk_id FROM ({chunk}) AS near
-    UNION ALL ({section})
-    UNION ALL ({document})
+SELECT DISTINCT near.id FROM unnest(%(vectors)s::text[]::halfvec[]) AS asked (vector), LATERAL (
+    WITH chunk AS MATERIALIZED (
+        SELECT part.id, part.section_id, part.document_id
+        FROM ({walk}) AS near JOIN knowledge_chunk AS part ON part.id = near.id
+    )
+    SELECT id FROM chunk{others}
 ) AS near
 """
 ALONE = """
@@ -64,17 +73,25 @@ ORDER BY distance
 Vectors = NDArray[np.float32]
 
 
-def find(vectors: Vectors, model: str, scope: Scope) -> list[int]:
-    """Return the ids of the chunks that lie near one of the vectors, by themselves or as part.
+def ask(vectors: Vectors, sent: list[str], model: str, scope: Scope) -> Asked:
+    """Ask for the ids of the chunks near one of the vectors, by themselves or as part of something.
 
-    `vectors`, (wordings, dimensions), are the model's. Must run inside a transaction.
+    `vectors`, (wordings, dimensions), are the model's, `sent` the same as `texts` gives them.
     """
     exact = is_small(scope)
-    walks = {kind: nearest(kind, vectors, model, scope, exact=exact) for kind in LIMITS}
-    for kind in ("section", "document"):
-        walks[kind] = CHUNK_OF.format(walk=walks[kind], kind=kind, distance=distance(vectors))
-    values = {"vectors": texts(vectors), "model": model}
-    return [chunk for (chunk,) in rows(FIND.format(**walks), scope.values | values)]
+    others = [
+        CHUNK_OF.format(
+            walk=nearest(kind, vectors, model, scope, exact=exact),
+            kind=kind,
+            distance=distance(vectors),
+        )
+        for kind in WHOLES
+    ]
+    statement = FIND.format(
+        walk=nearest("chunk", vectors, model, scope, exact=exact),
+        others="".join(f" UNION ALL ({each})" for each in others),
+    )
+    return Asked(statement, scope.values | {"vectors": sent, "model": model})
 
 
 def alone(
@@ -82,13 +99,13 @@ def alone(
 ) -> list[int | str]:
     """Return the ids of the chunks, sections or documents nearest to the first vector, in order.
 
-    For measuring what the index finds beside what an `exact` comparison does. Must run inside a
-    transaction.
+    For measuring what the index finds beside what an `exact` comparison does.
     """
     walk = nearest(kind, vectors, model, scope, exact=exact)
-    settle()
     values = {"vectors": texts(vectors[:1])}
-    return [each for (each,) in rows(ALONE.format(walk=walk), scope.values | values)]
+    with together():
+        asked = Asked(ALONE.format(walk=walk), scope.values | values)
+    return [each for (each,) in asked.rows()]
 
 
 def nearest(kind: Kind, vectors: Vectors, model: str, scope: Scope, *, exact: bool) -> str:
@@ -124,6 +141,10 @@ def is_small(scope: Scope) -> bool:
 
 
 def texts(vectors: Vectors) -> list[str]:
-    """Return the vectors as PostgreSQL reads them, at half precision and a little more."""
-    form = "[" + ",".join(["%.6f"] * vectors.shape[1]) + "]"
-    return [form % tuple(vector) for vector in vectors.tolist()]
+    """Return the vectors as PostgreSQL reads them, at half precision.
+
+    Longer, because whole numbers are written and read faster and only directions are compared.
+    """
+    longest = np.abs(vectors).max(axis=1, keepdims=True)
+    whole = np.rint(vectors * (LONG / np.where(longest > 0, longest, 1.0))).astype(int)
+    return [str(vector) for vector in whole.tolist()]

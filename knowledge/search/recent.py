@@ -16,7 +16,6 @@ from typing import Any
 import redis
 from django.conf import settings
 
-from knowledge.search.bars import bars
 from knowledge.search.candidates import load
 from knowledge.search.explanation import Wording
 from knowledge.search.found import Found
@@ -33,7 +32,7 @@ REVISIONS = """
 SELECT collection_id, number FROM knowledge_revision
 WHERE collection_id = ANY(%(collections)s::bigint[]) ORDER BY collection_id
 """
-# A search takes 30 ms: who keeps what it found may not take much longer.
+# A search takes 15 ms: who keeps what it found may not take much longer.
 PATIENCE_SECONDS = 0.25
 
 
@@ -57,7 +56,6 @@ def place(wordings: Sequence[Wording], where: Scope, limit: int) -> str:
         asdict(where),
         limit,
         [getattr(settings, name) for name in SETTINGS],
-        [asdict(bar) for bar in bars(where.collections).values()],
         rows(REVISIONS, {"collections": array(where.collections)}),
     ]
     said = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")

@@ -4,11 +4,10 @@ With some models everything is similar to everything: beside differences that sm
 decide alone.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from knowledge.names import LOCAL_MODEL
+from knowledge.search import binary
 from knowledge.search.statements import rows
 
 # Standard deviation of the cosine of two chunks of a collection with all-MiniLM-L6-v2, for which
@@ -21,8 +20,6 @@ SAMPLE = """
 SELECT halfvec_send(embedding) FROM knowledge_chunkvector WHERE model = %(model)s
 ORDER BY hashint8extended(id, 0) LIMIT %(most)s::int
 """
-# As PostgreSQL sends a vector: how many numbers there are, and a zero, then half-precision floats.
-SENT, HEADER = np.dtype(">f2"), 2
 
 _known: dict[str, float] = {}
 
@@ -38,19 +35,10 @@ def scale(model: str) -> float:
         sent = [each for (each,) in rows(SAMPLE, {"model": model, "most": MOST})]
         if len(sent) < FEWEST:
             return 1.0
-        dimensions = len(sent[0]) // SENT.itemsize - HEADER
-        vectors = received(sent, dimensions)
+        vectors = binary.vectors(sent)
         cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
         _known[model] = USUAL / max(float(cosines.std()), USUAL / 10)
     return _known[model]
-
-
-def received(
-    sent: Sequence[bytes], dimensions: int
-) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    """Return vectors as rows, from what PostgreSQL sent."""
-    numbers = np.frombuffer(b"".join(sent), SENT).reshape(len(sent), HEADER + dimensions)
-    return numbers[:, HEADER:].astype(np.float32)
 
 
 def forget() -> None:

@@ -2,19 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
+
+from django.conf import settings
 
 from knowledge.errors import UnknownCollection
+from knowledge.search.quality import SCALE, Bar
 from knowledge.search.statements import array, rows
 
 # Below this many chunks they are counted when asked: the census may be a twentieth wrong.
 FEW = 200
 
 COLLECTIONS = """
-SELECT collection.name, only_by_name,
-    collection.id, embedding_model, census.chunks, coalesce(configs, '{}')
+SELECT collection.name, only_by_name, collection.id, embedding_model, census.chunks,
+    coalesce(configs, '{}'), threshold, (report ->> 'scale')::float8
 FROM knowledge_collection AS collection
     LEFT JOIN knowledge_census AS census ON census.collection_id = collection.id
+    LEFT JOIN knowledge_calibration AS calibration ON calibration.collection_id = collection.id
+        AND calibration.model = embedding_model
 """
 COUNT = """
 SELECT count(*) FROM knowledge_chunk AS chunk
@@ -30,6 +35,26 @@ LANGUAGE = "ARRAY[language::text, split_part(language, '-', 1)] && %(languages)s
 AUDIENCE = "audience IN ('', %(audience)s::text)"
 
 
+class Known(NamedTuple):
+    """A collection, and what is known of it."""
+
+    name: str
+    is_apart: bool  # only searched by name
+    id: int
+    model: str  # whose vectors are searched
+    chunks: int | None  # by the census
+    configs: list[str]
+    threshold: float | None  # None where nothing was calibrated
+    scale: float | None
+
+    @property
+    def bar(self) -> Bar:
+        """What its passages are measured against."""
+        if self.threshold is None:
+            return Bar(settings.SEARCH_CONFIDENCE_THRESHOLD)
+        return Bar(self.threshold, self.scale or SCALE)
+
+
 @dataclass(frozen=True)
 class Scope:
     """The collections a search may look into, and the filters on their documents."""
@@ -38,6 +63,7 @@ class Scope:
     configs: list[str]  # text search configurations of the documents
     chunks: int  # about how many can be found, filters applied
     stored: int  # about how many there are in all collections
+    bars: dict[int, Bar]  # of each collection by its id
     languages: list[str] = field(default_factory=list)
     audience: str = ""
 
@@ -71,33 +97,33 @@ def scope_of(names: Sequence[str], languages: Sequence[str] = (), audience: str 
 
     Raises UnknownCollection, which lists those that exist.
     """
-    there = rows(COLLECTIONS)
-    known = {name: rest for name, _, *rest in there}
-    usual = [name for name, is_apart, *_ in there if not is_apart]
-    unknown = set(names) - known.keys()
+    there = {row[0]: Known(*row) for row in rows(COLLECTIONS)}
+    unknown = set(names) - there.keys()
     if unknown:
-        raise UnknownCollection(unknown, known)
+        raise UnknownCollection(unknown, there)
+    usual = [name for name, each in there.items() if not each.is_apart]
+    chosen = [there[name] for name in dict.fromkeys(names or usual)]
     models: dict[str, list[int]] = {}
-    chosen = [known[name] for name in dict.fromkeys(names or usual)]
-    for collection, model, _, _ in chosen:
-        models.setdefault(model, []).append(collection)
-    chunks = sum(counted(collection, chunks) for collection, _, chunks, _ in chosen)
+    for each in chosen:
+        models.setdefault(each.model, []).append(each.id)
+    chunks = sum(counted(each) for each in chosen)
     found = Scope(
         models=models,
-        configs=sorted({config for *_, configs in chosen for config in configs}),
+        configs=sorted({config for each in chosen for config in each.configs}),
         chunks=chunks,
-        stored=max(chunks, sum(chunks or 0 for _, _, chunks, _ in known.values())),
+        stored=max(chunks, sum(each.chunks or 0 for each in there.values())),
+        bars={each.id: each.bar for each in chosen},
         languages=[each.lower() for each in languages],
         audience=audience,
     )
     return narrowed(found) if found.condition else found
 
 
-def counted(collection: int, chunks: int | None) -> int:
+def counted(known: Known) -> int:
     """Return how many chunks the collection has, from the census where that is near enough."""
-    if chunks is not None and chunks > FEW:
-        return chunks
-    ((count,),) = rows(COUNT, {"collection": collection})
+    if known.chunks is not None and known.chunks > FEW:
+        return known.chunks
+    ((count,),) = rows(COUNT, {"collection": known.id})
     return int(count)
 
 

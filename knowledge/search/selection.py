@@ -9,6 +9,7 @@ from django.conf import settings
 from knowledge.search.explanation import Reason
 from knowledge.search.fusion import maximal_marginal_relevance, one_per_place
 from knowledge.search.levels import Weighed
+from knowledge.search.near import Vectors
 
 # The reason, and the place of the candidate in whose favour.
 Dropped = dict[int, tuple[Reason, int | None]]
@@ -16,10 +17,24 @@ Dropped = dict[int, tuple[Reason, int | None]]
 
 @dataclass(frozen=True)
 class Selection:
-    """Places of the results, best first, and why others are none of them."""
+    """Places of the candidates that become results, best first, and of those weighed for it."""
 
     results: list[int]
-    dropped: Dropped
+    fetched: list[int]  # the best chunk of each section, as many as are weighed
+    alike: Vectors  # cosine of each pair of those
+
+    def dropped(self, weighed: Weighed, best: Sequence[int]) -> Dropped:
+        """Return why the others are no results."""
+        dropped: Dropped = {}
+        of_section: dict[int, int] = {}
+        for place in best:
+            better = of_section.setdefault(weighed.parts[place].section, place)
+            dropped[place] = ("fetch", None) if better == place else ("section", better)
+        rows = [row for row, place in enumerate(self.fetched) if place in self.results]
+        for row, place in enumerate(self.fetched):
+            nearest = rows[int(np.argmax(self.alike[row, rows]))]
+            dropped[place] = ("variety", self.fetched[nearest])
+        return {place: why for place, why in dropped.items() if place not in self.results}
 
 
 def select(weighed: Weighed, best: Sequence[int], limit: int) -> Selection:
@@ -28,14 +43,7 @@ def select(weighed: Weighed, best: Sequence[int], limit: int) -> Selection:
     `best` holds the places of all chunks, best first.
     """
     first = one_per_place(best, lambda place: weighed.parts[place].section)
-    of_section = {weighed.parts[place].section: place for place in first}
-    dropped: Dropped = {}
-    for place in best:
-        better = of_section[weighed.parts[place].section]
-        if better != place:
-            dropped[place] = ("section", better)
     fetched = first[: max(settings.SEARCH_FETCH_K, limit)]
-    dropped |= dict.fromkeys(first[len(fetched) :], ("fetch", None))
     alike = weighed.likeness(fetched)
     chosen = maximal_marginal_relevance(
         relevance([float(weighed.scores[place]) for place in fetched]),
@@ -43,11 +51,8 @@ def select(weighed: Weighed, best: Sequence[int], limit: int) -> Selection:
         limit=limit,
         trade_off=settings.MMR_LAMBDA,
     )
-    for row in set(range(len(fetched))) - set(chosen):
-        nearest = chosen[int(np.argmax(alike[row, chosen]))]
-        dropped[fetched[row]] = ("variety", fetched[nearest])
     # MMR chooses; the order stays that of the scores, which is better.
-    return Selection([fetched[row] for row in sorted(chosen)], dropped)
+    return Selection([fetched[row] for row in sorted(chosen)], fetched, alike)
 
 
 def relevance(scores: Sequence[float]) -> list[float]:

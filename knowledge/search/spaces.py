@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from knowledge.search import binary
 from knowledge.search.encoding import Encoded
 from knowledge.search.fusion import Scores, unit
-from knowledge.search.near import Vectors, texts
-from knowledge.search.scales import received, scale
-from knowledge.search.statements import Row, array, rows
+from knowledge.search.near import Vectors
+from knowledge.search.scales import scale
+from knowledge.search.statements import Asked, Row, array
 
 # A subquery, because a join would read every document. A section or document without a vector of
 # the model lies where the chunk does.
@@ -21,13 +22,16 @@ SELECT chunk.id, chunk.section_id,
 FROM knowledge_chunk AS chunk WHERE chunk.id = ANY(%(chunks)s::bigint[]) ORDER BY chunk.id
 """
 VECTORS = """
-SELECT chunk.id, chunk.section_id,
-    (SELECT collection_id FROM knowledge_document WHERE knowledge_document.id = chunk.document_id),
-    halfvec_send(vector.embedding),
-    ARRAY(SELECT 1 - (coalesce(of_section.embedding, vector.embedding) <=> asked)
-        FROM unnest(wording.vectors) AS asked),
-    ARRAY(SELECT 1 - (coalesce(of_document.embedding, vector.embedding) <=> asked)
-        FROM unnest(wording.vectors) AS asked)
+SELECT chunk.id, chunk.section_id, coalesce(vector.collection_id, (
+        SELECT collection_id FROM knowledge_document
+        WHERE knowledge_document.id = chunk.document_id
+    )),
+    halfvec_send(vector.embedding), ARRAY(
+        SELECT unnest(ARRAY[
+            1 - (coalesce(of_section.embedding, vector.embedding) <=> asked),
+            1 - (coalesce(of_document.embedding, vector.embedding) <=> asked)
+        ]) FROM unnest(wording.vectors) AS asked
+    )
 FROM (SELECT %(vectors)s::text[]::halfvec[]) AS wording (vectors), knowledge_chunk AS chunk
     LEFT JOIN knowledge_chunkvector AS vector ON vector.chunk_id = chunk.id
         AND vector.model = %(model)s AND vector.collection_id = ANY(%(collections)s::bigint[])
@@ -80,37 +84,49 @@ class Space:
         return found
 
 
-def placed(
-    chunks: Iterable[int], vectors: Encoded, models: Mapping[str, Sequence[int]]
-) -> tuple[list[Part], list[Space]]:
-    """Return the chunks in the order of their ids, without those deleted meanwhile, and the spaces.
+def ask(
+    chunks: Iterable[int], sent: Mapping[str, list[str]], models: Mapping[str, Sequence[int]]
+) -> dict[str, Asked]:
+    """Ask where the chunks are, as each model sees them.
 
-    `models` holds the collections whose vectors are of each model; a space that none of the chunks
-    lies in is left out.
+    `sent` holds the wordings' vectors of each model, as `texts` gives them, `models` the
+    collections whose vectors are of it. Without vectors, ask for the chunks alone.
     """
     values: dict[str, Any] = {"chunks": array(chunks)}
-    if not vectors:
-        return [Part(*row) for row in rows(PARTS, values)], []
+    if not sent:
+        return {"": Asked(PARTS, values)}
+    place = {
+        model: {"model": model, "collections": array(models[model]), "vectors": vectors}
+        for model, vectors in sent.items()
+    }
+    return {model: Asked(VECTORS, values | place[model]) for model in sent}
+
+
+def received(asked: Mapping[str, Asked], vectors: Encoded) -> tuple[list[Part], list[Space]]:
+    """Return the chunks in the order of their ids, without those deleted meanwhile, and the spaces.
+
+    A space that none of the chunks lies in is left out.
+    """
     spaces = []
-    for model, questions in vectors.items():
-        place = {"model": model, "collections": array(models[model]), "vectors": texts(questions)}
-        there = rows(VECTORS, values | place)
-        spaces.append(space(model, questions, [row[3:] for row in there]))
-    return [Part(*row[:3]) for row in there], [each for each in spaces if len(each.rows)]
+    for model, each in asked.items():
+        there = each.rows()
+        own = {place: row[3:] for place, row in enumerate(there) if row[3:] and row[3]}
+        if own:
+            spaces.append(space(model, vectors[model], own))
+    return [Part(*row[:3]) for row in there], spaces
 
 
-def space(model: str, questions: Vectors, stored: Sequence[Row]) -> Space:
-    """Return the space; `stored` holds per chunk its vector, if it has one, and similarities."""
-    places = [place for place, (sent, *_) in enumerate(stored) if sent is not None]
-    own = [stored[place] for place in places]
-    shape = (len(own), len(questions))
+def space(model: str, questions: Vectors, stored: Mapping[int, Row]) -> Space:
+    """Return the space; `stored` holds by place each chunk's vector, as sent, and similarities."""
+    sent, similarities = zip(*stored.values(), strict=True)
+    sections, documents = np.array(similarities).reshape(len(sent), -1, 2).T
     return Space(
         scale=scale(model),
         questions=questions,
-        rows=np.array(places, dtype=np.intp),
-        chunks=received([sent for sent, _, _ in own], questions.shape[1]),
-        sections=np.array([sections for _, sections, _ in own], dtype=float).reshape(shape).T,
-        documents=np.array([documents for *_, documents in own], dtype=float).reshape(shape).T,
+        rows=np.array([*stored], dtype=np.intp),
+        chunks=binary.vectors(sent),
+        sections=sections,
+        documents=documents,
     )
 
 
@@ -118,8 +134,7 @@ def likeness(spaces: Sequence[Space], places: Sequence[int]) -> Vectors:
     """Return the cosine of each pair; 0 without vectors, or with those of different models."""
     alike = np.zeros((len(places), len(places)), dtype=np.float32)
     for each in spaces:
-        row_of = {place: row for row, place in enumerate(each.rows.tolist())}
-        there = [number for number, place in enumerate(places) if place in row_of]
-        vectors = each.chunks[[row_of[places[number]] for number in there]]
+        there = np.flatnonzero(np.isin(places, each.rows))
+        vectors = each.chunks[np.searchsorted(each.rows, np.asarray(places, dtype=int)[there])]
         alike[np.ix_(there, there)] = vectors @ vectors.T
     return alike

@@ -87,8 +87,12 @@ def free_port() -> int:
 
 
 def environment(redis_database: int) -> dict[str, str]:
-    """Return an environment on the test servers, with queues that no other test rings."""
-    return os.environ | {"REDIS_URL": f"{os.environ['REDIS_URL']}?db={redis_database}"}
+    """Return an environment on the test servers, with queues that no other test rings.
+
+    Tests ask many questions with one key.
+    """
+    own = {"REDIS_URL": f"{os.environ['REDIS_URL']}?db={redis_database}"}
+    return os.environ | own | {"MAX_TURNS_PER_KEY": "200"}
 
 
 @contextmanager

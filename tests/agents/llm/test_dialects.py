@@ -1,75 +1,110 @@
-"""Dialects: what the refusals of real servers say that the server does not take."""
+"""Dialects: what a server refuses is said otherwise, and remembered."""
 
+import json
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.conf import settings
 
-from agents.llm.dialects import BEGINNINGS, Dialect
-from tests.agents.llm.asking import shaped_request
-
-# As OpenAI, Mistral, Google, vLLM, Groq, LM Studio and llama.cpp word them.
-REFUSALS: list[tuple[str, dict[str, Any]]] = [
-    (
-        "max_tokens Unsupported parameter: 'max_tokens' is not supported with this model. Use "
-        "'max_completion_tokens' instead.",
-        {"limit": "max_completion_tokens"},
-    ),
-    (
-        "temperature Unsupported value: 'temperature' does not support 0 with this model. Only "
-        "the default (1) value is supported.",
-        {"heated": False},
-    ),
-    (
-        "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this "
-        "model.",
-        {"form": "json_object"},
-    ),
-    (
-        "Invalid schema for response_format 'Verdict': In context=('properties', 'why'), 'format' "
-        "is not permitted.",
-        {"form": "json_object"},
-    ),
-    ("[[['body', 'stream_options'], 'Extra inputs are not permitted']]", {"counted": False}),
-    (
-        'Invalid JSON payload received. Unknown name "stream_options": Cannot find field.',
-        {"counted": False},
-    ),
-    ("This model does not support streaming.", {"streamed": False}),
-    ("'response_format.type' must be 'json_schema' or 'text'", {"form": "json_object"}),
-    ("System role not supported", {"system": False}),
-    ("Only user and assistant roles are supported, role system is not", {"system": False}),
-]
+from agents.llm import dialects, transport
+from agents.llm.outcomes import ModelFailure
+from tests.agents.llm.asking import request, shaped_request
+from tests.scripted import Asked, Said, Scripted, scripted
 
 
-@pytest.mark.parametrize(("refusal", "change"), REFUSALS)
-def test_the_part_that_is_refused_is_said_otherwise(refusal: str, change: dict[str, Any]) -> None:
-    assert Dialect().without(refusal, shaped=True) == Dialect(**change)
+@pytest.fixture
+def models() -> Iterator[Scripted]:
+    """The server alone: nothing is stored here."""
+    with scripted() as server:
+        yield server
+
+
+def error(message: str, status: int = 400, **more: Any) -> Said:
+    return Said(status=status, body=json.dumps({"error": {"message": message, **more}}))
+
+
+UNSUPPORTED = "Unsupported parameter: '{0}' is not supported with this model."
+
+
+class Choosy:
+    """A server that refuses some parts of a request, each by its name."""
+
+    def __init__(self, *refused: str) -> None:
+        self.refused = refused
+
+    def __call__(self, asked: Asked) -> Said:
+        for name in self.refused:
+            if name in asked.body or name == asked.body.get("response_format", {}).get("type"):
+                return error(UNSUPPORTED.format(name), param=name)
+        return Said('{"good": true}')
 
 
 @pytest.mark.parametrize(
-    "refusal",
+    ("refused", "instead"),
     [
-        "",
-        "Bad request",
-        "upstream error",
-        "max_tokens is too large: 100000. This model supports at most 16384 completion tokens",
-        "This model's maximum context length is 8192 tokens. However, max_tokens is 1000",
+        (["stream_options"], {"stream": True}),
+        (["stream"], {"temperature": 0.0}),
+        (["temperature"], {"max_tokens": 100}),
+        (["max_tokens"], {"max_completion_tokens": 100}),
+        (["json_schema"], {"response_format": {"type": "json_object"}}),
+        (["response_format"], {"max_tokens": 100}),
+        (["stream_options", "max_tokens", "temperature", "json_schema"], {"stream": True}),
     ],
 )
-def test_what_is_only_about_this_question_changes_nothing(refusal: str) -> None:
-    assert Dialect().without(refusal, shaped=True) is None
+def test_what_a_server_refuses_is_said_otherwise_and_only_the_first_call_pays(
+    models: Scripted, refused: list[str], instead: dict[str, Any]
+) -> None:
+    models.says("probe", Choosy(*refused))
+    reply = transport.send(shaped_request(), seconds=5.0)
+    assert reply.text == '{"good": true}'
+    first = len(models.server.ledger)
+    assert first > 1
+    transport.send(shaped_request(), seconds=5.0)
+    assert len(models.server.ledger) == first + 1
+    assert instead.items() <= models.server.ledger[-1].body.items()
 
 
-def test_every_part_can_be_refused_and_there_is_an_end_to_it() -> None:
-    dialect, steps = Dialect(), 0
-    refusal = "stream_options max_tokens max_completion_tokens temperature response_format stream"
-    while plainer := dialect.without(refusal, shaped=True):
-        dialect, steps = plainer, steps + 1
-    assert steps == 7
-    assert set(dialect.parameters("fake", shaped_request())) == {"model", "messages"}
+def test_the_shape_stands_in_the_prompt_when_the_server_takes_no_schema(models: Scripted) -> None:
+    models.says("probe", Choosy("json_schema"))
+    transport.send(shaped_request(), seconds=5.0)
+    first, second = models.server.ledger
+    assert '"required"' not in first.system
+    assert '"required": ["good"]' in second.system
+    assert second.user == "Hello?"
 
 
-def test_anthropic_is_told_the_shape_in_the_prompt_from_the_first_call_on() -> None:
-    told = BEGINNINGS["anthropic"].parameters("claude", shaped_request())
-    assert "response_format" not in told
-    assert "JSON schema" in told["messages"][0]["content"]
+def test_what_did_not_help_is_not_remembered(models: Scripted) -> None:
+    models.says("probe", error("Invalid 'temperature' or something"))
+    with pytest.raises(ModelFailure):
+        transport.send(request(), seconds=5.0)
+    server = settings.PROVIDERS["scripted"]
+    assert dialects.of(server, "fake") == dialects.Dialect()
+
+
+def test_a_number_that_is_too_large_does_not_change_how_it_is_called(models: Scripted) -> None:
+    models.says("probe", error("max_tokens is too large: 100. This model supports at most 64"))
+    with pytest.raises(ModelFailure, match="at most 64"):
+        transport.send(request(), seconds=5.0)
+    assert len(models.server.ledger) == 1
+
+
+def test_a_model_without_a_system_role_gets_it_all_from_the_user(models: Scripted) -> None:
+    def refusing(asked: Asked) -> Said:
+        if asked.body["messages"][0]["role"] == "system":
+            return error("System role not supported")
+        return Said("yes")
+
+    models.says("probe", refusing)
+    transport.send(request(), seconds=5.0)
+    (message,) = models.server.ledger[-1].body["messages"]
+    assert message == {"role": "user", "content": "# probe\n\nHello?"}
+
+
+def test_one_model_learns_nothing_about_another(models: Scripted) -> None:
+    models.says("probe", Choosy("temperature"))
+    transport.send(request(), seconds=5.0)
+    models.says("probe", Said("yes"))
+    transport.send(replace(request(), model="other@scripted"), seconds=5.0)
+    assert "temperature" in models.server.ledger[-1].body

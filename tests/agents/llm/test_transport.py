@@ -2,19 +2,18 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.conf import settings
 
-from agents.llm import dialects, transport
+from agents.llm import transport
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Reply, Request, ToolCall
 from agents.llm.verdicts import refuse_unusable
 from knowledge.providers import Provider
-from tests.agents.llm.asking import request, shaped_request
-from tests.scripted import KEY, Asked, Said, Scripted, scripted
+from tests.agents.llm.asking import request
+from tests.scripted import KEY, Said, Scripted, scripted
 
 LONG = "word " * 200
 
@@ -231,91 +230,6 @@ def test_tool_calls_of_a_whole_completion_are_understood(models: Scripted) -> No
     ]
     reply = asked(models, Said(finish="tool_calls", tool_calls=calls, whole=True), tools=TOOLS)
     assert [each.arguments for each in reply.tool_calls] == ['{"q": "steam"}', "{}"]
-
-
-UNSUPPORTED = "Unsupported parameter: '{0}' is not supported with this model."
-
-
-class Choosy:
-    """A server that refuses some parts of a request, each by its name."""
-
-    def __init__(self, *refused: str) -> None:
-        self.refused = refused
-
-    def __call__(self, asked: Asked) -> Said:
-        for name in self.refused:
-            if name in asked.body or name == asked.body.get("response_format", {}).get("type"):
-                return error(UNSUPPORTED.format(name), param=name)
-        return Said('{"good": true}')
-
-
-@pytest.mark.parametrize(
-    ("refused", "instead"),
-    [
-        (["stream_options"], {"stream": True}),
-        (["stream"], {"temperature": 0.0}),
-        (["temperature"], {"max_tokens": 100}),
-        (["max_tokens"], {"max_completion_tokens": 100}),
-        (["json_schema"], {"response_format": {"type": "json_object"}}),
-        (["response_format"], {"max_tokens": 100}),
-        (["stream_options", "max_tokens", "temperature", "json_schema"], {"stream": True}),
-    ],
-)
-def test_what_a_server_refuses_is_said_otherwise_and_only_the_first_call_pays(
-    models: Scripted, refused: list[str], instead: dict[str, Any]
-) -> None:
-    models.says("probe", Choosy(*refused))
-    reply = transport.send(shaped_request(), seconds=5.0)
-    assert reply.text == '{"good": true}'
-    first = len(models.server.ledger)
-    assert first > 1
-    transport.send(shaped_request(), seconds=5.0)
-    assert len(models.server.ledger) == first + 1
-    assert instead.items() <= models.server.ledger[-1].body.items()
-
-
-def test_the_shape_stands_in_the_prompt_when_the_server_takes_no_schema(models: Scripted) -> None:
-    models.says("probe", Choosy("json_schema"))
-    transport.send(shaped_request(), seconds=5.0)
-    first, second = models.server.ledger
-    assert '"required"' not in first.system
-    assert '"required": ["good"]' in second.system
-    assert second.user == "Hello?"
-
-
-def test_what_did_not_help_is_not_remembered(models: Scripted) -> None:
-    models.says("probe", error("Invalid 'temperature' or something"))
-    with pytest.raises(ModelFailure):
-        transport.send(request(), seconds=5.0)
-    server = settings.PROVIDERS["scripted"]
-    assert dialects.of(server, "fake") == dialects.Dialect()
-
-
-def test_a_number_that_is_too_large_does_not_change_how_it_is_called(models: Scripted) -> None:
-    models.says("probe", error("max_tokens is too large: 100. This model supports at most 64"))
-    with pytest.raises(ModelFailure, match="at most 64"):
-        transport.send(request(), seconds=5.0)
-    assert len(models.server.ledger) == 1
-
-
-def test_a_model_without_a_system_role_gets_it_all_from_the_user(models: Scripted) -> None:
-    def refusing(asked: Asked) -> Said:
-        if asked.body["messages"][0]["role"] == "system":
-            return error("System role not supported")
-        return Said("yes")
-
-    models.says("probe", refusing)
-    transport.send(request(), seconds=5.0)
-    (message,) = models.server.ledger[-1].body["messages"]
-    assert message == {"role": "user", "content": "# probe\n\nHello?"}
-
-
-def test_one_model_learns_nothing_about_another(models: Scripted) -> None:
-    models.says("probe", Choosy("temperature"))
-    transport.send(request(), seconds=5.0)
-    models.says("probe", Said("yes"))
-    transport.send(replace(request(), model="other@scripted"), seconds=5.0)
-    assert "temperature" in models.server.ledger[-1].body
 
 
 def test_a_request_that_is_no_longer_waited_for_is_given_up(models: Scripted) -> None:

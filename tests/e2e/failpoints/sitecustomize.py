@@ -60,7 +60,7 @@ def at_work(*_: Any, **__: Any) -> str:
     return getattr(working, "role", "")
 
 
-def of_steps(steps: ModuleType) -> None:
+def of_steps(steps: Any) -> None:
     """Put moments around claim and finish."""
     taking = steps.claim
 
@@ -89,7 +89,7 @@ def of_steps(steps: ModuleType) -> None:
     steps.send = before("after_finish", at_work, steps.send)
 
 
-def of_journal(journal: ModuleType) -> None:
+def of_journal(journal: Any) -> None:
     """Put a moment after a reply was stored."""
     journal.answered = after("after_journal", at_work, journal.answered)
 
