@@ -23,6 +23,11 @@ def of_hops(figures: Figures, options: dict[str, Any]) -> Table:
         f"{loaded['bare_turns_per_s']} turns/s",
         f"{loaded['ratio']}",
     )
+    if theirs := figures.get("langgraph"):
+        table.add_section()
+        table.add_row("LangGraph, ten nodes, one turn", f"{theirs['ms']} ms", "", "")
+        times = f"Docent does {theirs['docent_times_its_turns_per_s']} times as many"
+        table.add_row("LangGraph, many", f"{theirs['turns_per_s']} turns/s", "", times)
     return table
 
 
@@ -64,4 +69,43 @@ def of_ingest(figures: Figures, _: dict[str, Any]) -> Table:
     table.add_section()
     encoder = figures["encoder"]
     table.add_row("encoder", "", str(encoder["passages_per_s"]), f"{encoder['ratio']} times fp32")
+    return table
+
+
+def of_answer(figures: Figures, _: dict[str, Any]) -> Table:
+    """Return how long a question waited, and what it cost to ask it again."""
+    waiting, again = figures["waiting"], figures["repeated"]
+    table = Table("", "", title=f"calls of {figures['seconds']} s")
+    table.add_row("first token", f"{waiting['first_token_s']} s")
+    table.add_row("first token, in calls", str(waiting["first_token_in_calls"]))
+    table.add_row("end", f"{waiting['end_s']} s")
+    table.add_row("sum of its calls", f"{waiting['sum_of_calls_s']} s")
+    table.add_row("calls", ", ".join(waiting["calls"]))
+    table.add_row("under way at once", ", ".join(waiting["at_once"]))
+    for name in ("first", "second"):
+        told = again[name]
+        table.add_section()
+        table.add_row(f"{told['questions']} questions, {name} time", f"{told['ms_each']} ms each")
+        table.add_row("calls of models", str(told["calls_of_models"]))
+        table.add_row("replies used again", str(told["from_cache"]))
+    return table
+
+
+def of_inflight(figures: Figures, _: dict[str, Any]) -> Table:
+    """Return how many turns at once fared, against the time their models took."""
+    title = f"{figures['turns']} turns at once, {figures['latency']} s a call"
+    table = Table("", "", title=title)
+    rows = {
+        "steps of a role at once": f"{figures['concurrency']} in {figures['copies']} processes",
+        "all turns": f"{figures['seconds']} s, {figures['ratio']} times the ideal",
+        "a turn alone": f"{figures['alone_seconds']} s, {figures['stages']} calls in a row",
+        "half of the turns": f"{figures['p50_seconds']} s",
+        "19 of 20 turns": f"{figures['p95_seconds']} s",
+        "memory of everything": f"{figures['megabytes']} MB",
+        "connections to PostgreSQL": figures["connections"],
+        "lost turns": figures["lost"],
+        "calls": f"{figures['calls_made']} made, {figures['calls_meant']} meant",
+    }
+    for name, value in rows.items():
+        table.add_row(name, str(value))
     return table

@@ -14,7 +14,7 @@ from typing import Any
 from django.conf import settings
 
 from agents import envelopes, events
-from agents.bench import bare
+from agents.bench import bare, beside
 from agents.contract import REGISTRY, View, Writes
 from agents.names import Role, Route
 
@@ -68,11 +68,16 @@ def durable(count: int) -> float:
 
 
 def measure(
-    progress: Callable[[str], Any], *, rounds: int = 30, at_once: int = 100
+    progress: Callable[[str], Any],
+    *,
+    rounds: int = 30,
+    at_once: int = 100,
+    langgraph_python: str = "",
 ) -> dict[str, Any]:
-    """Return the figures: medians of `rounds` single turns, and the best of three crowds.
+    """Return the figures: medians of `rounds` single turns, and of three crowds.
 
-    Both kinds take turns, so that noise of the machine hits them alike.
+    Both kinds take turns, so that noise of the machine hits them alike. `langgraph_python` is a
+    Python that has langgraph-checkpoint-postgres. Raises NotComparable.
     """
     durable(3), bare.run(3)
     idle, bare_idle, loaded, bare_loaded = [], [], [], []
@@ -84,6 +89,23 @@ def measure(
         progress(f"{at_once} at once: {number + 1} of 3")
         loaded.append(durable(at_once))
         bare_loaded.append(bare.run(at_once))
+    figures = _figures(idle, bare_idle, loaded, bare_loaded, at_once)
+    if langgraph_python:
+        progress("LangGraph")
+        theirs = beside.langgraph(langgraph_python, rounds=rounds, at_once=at_once)
+        ours = figures["loaded"]["turns_per_s"]
+        ratio = round(ours / theirs["turns_per_s"], 2)
+        figures["langgraph"] = theirs | {"docent_times_its_turns_per_s": ratio}
+    return figures
+
+
+def _figures(
+    idle: list[float],
+    bare_idle: list[float],
+    loaded: list[float],
+    bare_loaded: list[float],
+    at_once: int,
+) -> dict[str, Any]:
     one, bare_one = statistics.median(idle), statistics.median(bare_idle)
     crowd, bare_crowd = statistics.median(loaded), statistics.median(bare_loaded)
     return {

@@ -14,12 +14,13 @@ from rich.console import Console
 from rich.table import Table
 
 from agents import presence
-from agents.bench import bare, hops
+from agents.bench import answer, bare, hops, inflight, replies
 from agents.names import Role
-from assistant import figures
+from assistant import figures, flight
 from assistant.figures import Figures
 from assistant.management.commands.workers import consume
 from assistant.processes import Child, end, python
+from assistant.rehearsal import COLLECTION, rehearsing
 from knowledge.bench import ingest, search
 from knowledge.errors import KnowledgeError
 
@@ -30,7 +31,10 @@ WORKERS = ("manager", "agents", *bare.QUEUES)
 class Command(BaseCommand):
     """Runs one bench."""
 
-    help = "Measure speed: `hops` of a turn, `search` among so many chunks, `ingest` of a folder."
+    help = (
+        "Measure speed: `hops` of a turn, `search` among so many chunks, `ingest` of a folder, "
+        "`answer` with models, `inflight` many turns at once."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the benches."""
@@ -38,6 +42,12 @@ class Command(BaseCommand):
         hops_parser = benches.add_parser("hops", help="what durability costs")
         hops_parser.add_argument("--rounds", type=int, default=30, help="single turns (30)")
         hops_parser.add_argument("--at-once", type=int, default=100, help="turns at once (100)")
+        hops_parser.add_argument(
+            "--langgraph-python",
+            default="",
+            metavar="PATH",
+            help="a Python that has LangGraph and its PostgreSQL checkpointer, to measure it too",
+        )
         # What a worker process of the bench is started with; not for people.
         hops_parser.add_argument("--worker", choices=WORKERS, help="internal")
         search_parser = benches.add_parser("search", help="how fast passages are found")
@@ -46,6 +56,25 @@ class Command(BaseCommand):
         )
         ingest_parser = benches.add_parser("ingest", help="how fast a folder becomes searchable")
         ingest_parser.add_argument("folder", type=Path, metavar="FOLDER")
+        answer_parser = benches.add_parser("answer", help="how long a question waits for models")
+        answer_parser.add_argument(
+            "--seconds", type=float, default=1.0, help="that each call of a model takes (1)"
+        )
+        answer_parser.add_argument(
+            "--questions", type=_positive, default=100, help="asked twice, at 0 seconds a call"
+        )
+        inflight_parser = benches.add_parser("inflight", help="many turns at once")
+        inflight_parser.add_argument("--turns", type=_positive, default=300, help="at once (300)")
+        inflight_parser.add_argument(
+            "--latency", type=float, default=1.0, help="seconds that each call takes (1)"
+        )
+        inflight_parser.add_argument(
+            "--concurrency", type=_positive, default=4, help="steps of a role per copy (4)"
+        )
+        inflight_parser.add_argument(
+            "--copies", type=_positive, default=2, help="processes of agents (2)"
+        )
+        inflight_parser.add_argument("--serve", action="store_true", help="internal")
         for each in (search_parser, ingest_parser):
             each.add_argument(
                 "--langchain-python",
@@ -53,14 +82,18 @@ class Command(BaseCommand):
                 metavar="PATH",
                 help="a Python that has LangChain, to measure it in the same run",
             )
-        for each in (hops_parser, search_parser, ingest_parser):
+        for each in (hops_parser, search_parser, ingest_parser, answer_parser, inflight_parser):
             each.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Measure and print."""
-        hops.prepare()
+        if options["bench"] == "hops":
+            hops.prepare()
         if options.get("worker"):
             _consume(options["worker"])
+            return
+        if options.get("serve"):
+            inflight.serve(options["latency"])
             return
         call_command("migrate", verbosity=0)
         measure, table = BENCHES[options["bench"]]
@@ -82,7 +115,12 @@ def _hops(options: dict[str, Any]) -> Figures:
     try:
         with console.status("starting the workers") as status:
             _await_workers(children)
-            return hops.measure(status.update, rounds=options["rounds"], at_once=options["at_once"])
+            return hops.measure(
+                status.update,
+                rounds=options["rounds"],
+                at_once=options["at_once"],
+                langgraph_python=options["langgraph_python"],
+            )
     finally:
         end(child.process for child in children if child.process)
 
@@ -101,10 +139,32 @@ def _ingest(options: dict[str, Any]) -> Figures:
         )
 
 
+def _answer(options: dict[str, Any]) -> Figures:
+    usual = replies.Usual(options["seconds"])
+    with (
+        Console(stderr=True).status("answer") as status,
+        rehearsing(usual.reply, cached=True) as server,
+    ):
+        status.update("one turn")
+        waiting = answer.waiting(server, COLLECTION, options["seconds"])
+        usual.seconds = 0.0
+        again = answer.repeated(server, COLLECTION, options["questions"], status.update)
+        return {"seconds": options["seconds"], "waiting": waiting, "repeated": again}
+
+
+def _inflight(options: dict[str, Any]) -> Figures:
+    plan = inflight.Plan(
+        options["turns"], options["latency"], options["concurrency"], options["copies"]
+    )
+    return flight.measure(plan, Console(stderr=True))
+
+
 BENCHES: dict[str, tuple[Callable[..., Figures], Callable[..., Table]]] = {
     "hops": (_hops, figures.of_hops),
     "search": (_search, figures.of_search),
     "ingest": (_ingest, figures.of_ingest),
+    "answer": (_answer, figures.of_answer),
+    "inflight": (_inflight, figures.of_inflight),
 }
 
 
