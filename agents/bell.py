@@ -8,9 +8,12 @@ claiming and finishing a step together.
 import json
 import uuid
 
+from kombu.utils import json as celerys
+
 from agents import events
 from agents.names import Role
 
+MOMENT_SECONDS = 0.05
 # A manager takes all that is ready, so a bell that still hangs there rings for this step too.
 UNLESS_ONE_HANGS = (
     "if redis.call('LLEN', KEYS[1]) == 0 then redis.call('LPUSH', KEYS[1], ARGV[1]) end"
@@ -28,6 +31,32 @@ def bell(envelope_id: uuid.UUID, number: int, role: Role) -> events.Command:
     if role is Role.MANAGER:
         return ("EVAL", UNLESS_ONE_HANGS, 1, role.queue, message)
     return ("LPUSH", role.queue, message)
+
+
+def take(role: Role) -> events.Command:
+    """Return the command that takes the next bell of the role's queue, as Celery would."""
+    return ("RPOP", role.queue)
+
+
+def wait(role: Role) -> events.Command:
+    """Return the command that takes the next bell if one rings within a moment."""
+    return ("BRPOP", role.queue, str(MOMENT_SECONDS))
+
+
+def heard(role: Role, message: str | None) -> tuple[uuid.UUID, int] | None:
+    """Return the step that a bell which was taken rings for; None when there was none.
+
+    One that is not understood, as another version may write it, is given back to Celery.
+    """
+    if message is None:
+        return None
+    try:
+        # Celery's way of reading JSON: what it put back at its end is not quite what was sent.
+        (envelope_id, number), *_ = json.loads(celerys.loads(message)["body"])
+        return uuid.UUID(envelope_id), int(number)
+    except (ValueError, TypeError, KeyError):
+        events.send([("RPUSH", role.queue, message)])
+        return None
 
 
 def _message(task: str, args: list[str | int]) -> str:

@@ -135,6 +135,6 @@ def _say(envelope: Envelope, phrase: Phrase, **values: object) -> None:
     envelope.payload["response"] = phrase.said_in(language, **values)
 
 
-def _on_commit(act: Callable[[], None]) -> None:
+def _on_commit(act: Callable[[], object]) -> None:
     # Robust: a doorbell that fails must not keep the others from ringing.
     transaction.on_commit(act, robust=True)

@@ -5,8 +5,10 @@ The streams are for watching. What is true stands in PostgreSQL: a lost stream l
 
 import json
 import logging
+import os
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -33,9 +35,43 @@ def connection() -> "redis.Redis":
     )
 
 
+class Aside:
+    """A connection whose replies nobody waits for: what is said on it takes no round trip."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._link: Any = None
+        self._process = 0
+
+    def say(self, commands: Sequence[Command]) -> None:
+        """Send commands. Raises redis.RedisError when they cannot be sent."""
+        with self._lock:
+            if self._process != os.getpid() or self._ended():
+                self._open()
+            self._link.send_packed_command(self._link.pack_commands(commands))
+
+    def _ended(self) -> bool:
+        try:
+            return bool(self._link.can_read(timeout=0))
+        except redis.RedisError:
+            return True
+
+    def _open(self) -> None:
+        self._link = connection().connection_pool.make_connection()
+        self._link.connect()
+        self._link.send_command("CLIENT", "REPLY", "OFF")
+        self._process = os.getpid()
+
+
+_aside = Aside()
+
+
 def publish(stream: str, event: str, **data: Any) -> None:
-    """Append an event; a Redis that is away costs the event and nothing else."""
-    send(told(stream, event, **data))
+    """Append an event without waiting for Redis; one that is away costs the event only."""
+    try:
+        _aside.say(told(stream, event, **data))
+    except redis.RedisError as error:
+        log.warning("event %s of %s was not published: %s", event, stream, error)
 
 
 def told(stream: str, event: str, **data: Any) -> tuple[Command, Command]:
@@ -46,15 +82,19 @@ def told(stream: str, event: str, **data: Any) -> tuple[Command, Command]:
     )
 
 
-def send(commands: Iterable[Command]) -> None:
-    """Send commands in one round trip; a Redis that is away costs them and nothing else."""
+def send(commands: Iterable[Command]) -> list[Any]:
+    """Send commands in one round trip and return the replies.
+
+    A Redis that is away costs them and nothing else; there are no replies then.
+    """
     pipe = connection().pipeline(transaction=False)
     for command in commands:
         pipe.execute_command(*command)  # type: ignore[no-untyped-call]
     try:
-        pipe.execute()
+        return pipe.execute()
     except redis.RedisError as error:
         log.warning("Redis is away, who waits is told later: %s", error)
+        return []
 
 
 Event = tuple[str, str, dict[str, Any]]

@@ -9,11 +9,20 @@ from contextlib import contextmanager
 from django.db import Error, connection
 from django.utils.timezone import now
 
+from agents.bell import ring
 from agents.models import Step
+from agents.names import Role
 from knowledge.liveness import identity
 
 RENEW_SECONDS = 10.0
 WORKER = identity(os.getpid())
+# The attempt stays counted: only so the next one looks for replies in the journal.
+HAND_BACK = """
+UPDATE agents_step
+   SET status = 'ready', lease_token = NULL, lease_until = NULL, available_at = now(),
+       rung_at = now()
+ WHERE lease_token = ANY(%s) AND status = 'running'
+RETURNING envelope_id, number, role"""
 
 _held: set[uuid.UUID] = set()
 _lock = threading.Lock()
@@ -40,6 +49,19 @@ def renew(tokens: set[uuid.UUID]) -> int:
     """Extend these leases; return how many were still ours."""
     open_steps = Step.objects.filter(lease_token__in=tokens, status=Step.Status.RUNNING)
     return open_steps.update(lease_until=now() + Step.LEASE)
+
+
+def hand_back() -> int:
+    """Make the steps this process still works on ready for others; return how many it was."""
+    with _lock:
+        tokens = list(_held)
+        _held.clear()
+    with connection.cursor() as cursor:
+        cursor.execute(HAND_BACK, [tokens])
+        given = cursor.fetchall()
+    for envelope_id, number, role in given:
+        ring(envelope_id, number, Role(role))
+    return len(given)
 
 
 def _renew_for_ever() -> None:

@@ -10,7 +10,7 @@ from agents.errors import AgentError
 from agents.names import Role
 from agents.recording import Outcome
 from agents.routing import decide
-from agents.steps import perform, perform_ready, run_agent
+from agents.steps import perform_ready, run_agent, work_off
 
 
 class LoopError(AgentError):
@@ -32,7 +32,7 @@ def _task(role: Role) -> "Task[[str, int], None]":
         if role is Role.MANAGER:
             perform_ready(role, route)
         else:
-            perform(uuid.UUID(envelope_id), number, run_agent)
+            work_off(role, uuid.UUID(envelope_id), number, run_agent)
 
     return run
 

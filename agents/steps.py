@@ -5,17 +5,20 @@ token, and only the holder of the current token can finish it.
 """
 
 import logging
+import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 from django.db import DataError, IntegrityError, connection, transaction
 
-from agents import envelopes, events, faults, leases, thinking
+from agents import envelopes, events, faults, leases, leaving, thinking
+from agents.bell import heard, take, wait
 from agents.claims import Claim, claim, claim_ready
 from agents.contract import REGISTRY
 from agents.errors import AgentError
-from agents.events import send
+from agents.events import Command, send
 from agents.models import Envelope, Step
 from agents.names import Role, Status
 from agents.recording import Outcome, record, record_all
@@ -26,36 +29,62 @@ log = logging.getLogger(__name__)
 
 # How many steps are taken at once; their leases outlast them by far.
 AT_ONCE = 32
+# Celery's own timers have to run: workers leave word that they listen every five seconds.
+AWAKE_SECONDS = 2.0
 # What the contract let through and the database refuses will be refused again.
 REFUSED = (DataError, IntegrityError, ValueError)
 
 Work = Callable[[Claim], Outcome]
 
 
-def perform(envelope_id: uuid.UUID, number: int, work: Work, *, quick: bool = False) -> None:
-    """Do the step if it is still to be done.
+def work_off(role: Role, envelope_id: uuid.UUID, number: int, work: Work) -> None:
+    """Do the step a bell rang for, and those of the bells that hang there when it is done.
+
+    The next bell is taken in the round trip that rings for what follows: a queue that is never
+    empty costs nothing of what Celery takes to deliver a message.
+    """
+    rung: tuple[uuid.UUID, int] | None = (envelope_id, number)
+    while rung:
+        replies = perform(*rung, work, then=() if leaving.told() else (take(role),))
+        rung = heard(role, replies[0]) if replies else None
+
+
+def perform(
+    envelope_id: uuid.UUID,
+    number: int,
+    work: Work,
+    *,
+    quick: bool = False,
+    then: Sequence[Command] = (),
+) -> list[Any]:
+    """Do the step if it is still to be done; send `then` afterwards and return the replies.
 
     While `work` runs no connection is held and the lease is renewed, unless it is `quick`:
     done in less time than giving a connection back takes.
     """
     held = claim(envelope_id, number)
     if held is None:
-        return
+        return []
     with nullcontext() if quick else _away(held):
         came = _attempt(held, work)
-    _settle(held, came)
+    return _settle(held, came, then)
 
 
 def perform_ready(role: Role, work: Work) -> None:
-    """Do every step that is ready for the role, many at a time; for work that is quick."""
+    """Do every step that is ready for the role, many at a time; for work that is quick.
+
+    It stays awake for a moment: a turn whose agents are quick comes back before Celery could
+    deliver the next bell.
+    """
+    until = time.monotonic() + AWAKE_SECONDS
     while taken := claim_ready(role, AT_ONCE):
         came = [(held, _attempt(held, work)) for held in taken]
-        going = [(held, what) for held, what in came if isinstance(what, Outcome) and what.goes_on]
-        together = len(going) > 1 and _finish_all(going)
-        for held, what in came:
-            if not (together and isinstance(what, Outcome) and what.goes_on):
-                _settle(held, what)
-        if len(taken) < AT_ONCE:
+        if len(taken) == AT_ONCE:
+            _settle_all(came)
+        elif leaving.told() or time.monotonic() > until:
+            _settle_all(came)
+            return
+        elif not any(_settle_all(came, (wait(role),))):
             return
 
 
@@ -66,14 +95,28 @@ def _attempt(held: Claim, work: Work) -> Outcome | Exception:
         return error
 
 
-def _settle(held: Claim, came: Outcome | Exception) -> None:
-    if isinstance(came, Exception):
-        fail(held, came)
-        return
-    try:
-        finish(held, came)
-    except REFUSED as error:
-        fail(held, error)
+def _settle_all(
+    came: list[tuple[Claim, Outcome | Exception]], then: Sequence[Command] = ()
+) -> list[Any]:
+    """Settle several, together those that can be; send `then` and return the replies."""
+    if len(came) == 1:
+        return _settle(*came[0], then)
+    going = [(held, what) for held, what in came if isinstance(what, Outcome) and what.goes_on]
+    together = _finish_all(going)
+    for held, what in came:
+        if not (together and isinstance(what, Outcome) and what.goes_on):
+            _settle(held, what)
+    return send(then)
+
+
+def _settle(held: Claim, came: Outcome | Exception, then: Sequence[Command] = ()) -> list[Any]:
+    if isinstance(came, Outcome):
+        try:
+            return finish(held, came, then) or []
+        except REFUSED as error:
+            came = error
+    fail(held, came)
+    return []
 
 
 @contextmanager
@@ -92,19 +135,18 @@ def run_agent(held: Claim) -> Outcome:
         return Outcome(done=REGISTRY[held.role].perform(held.payload, llm))
 
 
-def finish(held: Claim, outcome: Outcome) -> bool:
-    """Record the outcome and what follows from it, and ring for it.
+def finish(held: Claim, outcome: Outcome, then: Sequence[Command] = ()) -> list[Any] | None:
+    """Record the outcome and what follows from it, ring for it, and return the replies to `then`.
 
-    Returns False, and changes nothing, when the lease was lost to another worker meanwhile or
+    Returns None, and changes nothing, when the lease was lost to another worker meanwhile or
     the turn has ended.
     """
     if outcome.decision and outcome.decision.ends:
-        return _end(held, outcome, outcome.decision.ends)
+        return send(then) if _end(held, outcome, outcome.decision.ends) else None
     following = record(held, outcome)
     if following is None:
-        return False
-    send(following)
-    return True
+        return None
+    return send([*following, *then])[len(following) :]
 
 
 def _finish_all(came: list[tuple[Claim, Outcome]]) -> bool:

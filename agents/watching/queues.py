@@ -79,6 +79,11 @@ class Queue:
         return State.WORKING if self.queued or self.running else State.IDLE
 
     @property
+    def spreads(self) -> tuple[Spread, Spread]:
+        """The times in the queue and at work."""
+        return self.wait, self.run
+
+    @property
     def add_worker(self) -> str:
         """The command that adds a worker."""
         return f"python3 manage.py workers {self.name}"

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection
+from django.db import IntegrityError, connection, transaction
 from django.utils.timezone import now
 
 from agents import envelopes, leases
@@ -87,8 +87,8 @@ def test_who_lost_the_lease_cannot_finish(begin: Begin) -> None:
     zombie = held(envelope, 1)
     lapse(envelope, 1)
     heir = held(envelope, 1)
-    assert finish(zombie, to(Role.COMMAND)) is False
-    assert finish(heir, to(Role.LANG)) is True
+    assert finish(zombie, to(Role.COMMAND)) is None
+    assert finish(heir, to(Role.LANG)) is not None
     assert list(envelope.steps.values_list("role", flat=True)) == ["manager", "lang"]
 
 
@@ -191,7 +191,7 @@ def test_a_cancelled_turn_starts_nothing_more(running: Envelope) -> None:
     busy = held(running, 2)
     assert envelopes.cancel(running.pk) is True
     assert claim(running.pk, 3) is None
-    assert finish(busy, Outcome(Done({"guardrails_passed": True}))) is False
+    assert finish(busy, Outcome(Done({"guardrails_passed": True}))) is None
     assert envelopes.cancel(running.pk) is False
     running.refresh_from_db()
     assert running.status == Status.CANCELLED
@@ -201,8 +201,8 @@ def test_a_turn_that_was_forgotten_meanwhile_is_left_alone(begin: Begin) -> None
     envelope = begin()
     busy = held(envelope, 1)
     envelope.delete()
-    assert finish(busy, to(Role.LANG)) is False
-    assert finish(busy, Outcome(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED))) is False
+    assert finish(busy, to(Role.LANG)) is None
+    assert finish(busy, Outcome(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED))) is None
     fail(busy, AgentError("nobody cares"))
     assert not Step.objects.exists()
 
@@ -281,3 +281,17 @@ def test_an_error_may_quote_what_the_database_refuses(begin: Begin, said: str) -
     envelope.refresh_from_db()
     assert envelope.status == Status.FAILED
     assert Fault.objects.get(code=envelope.error_id).details
+
+
+def test_the_end_of_a_turn_waits_for_the_disk_and_its_steps_do_not(begin: Begin) -> None:
+    envelope = begin()
+    with connection.cursor() as cursor, transaction.atomic():
+        finish(held(envelope, 1), to(Role.LANG))
+        cursor.execute("SHOW synchronous_commit")
+        assert cursor.fetchone() == ("off",)
+        envelope.refresh_from_db()
+        envelopes.end(envelope, Status.COMPLETED)
+        cursor.execute("SHOW synchronous_commit")
+        cursor_says = cursor.fetchone()
+        cursor.execute("SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit'")
+        assert cursor_says == cursor.fetchone()

@@ -119,6 +119,8 @@ def test_passage_that_can_never_be_found_does_not_stop_the_next_run(
 def test_name_of_the_collection_is_checked_before_anything_is_written(
     folder: Path, name: str, settings: Settings
 ) -> None:
+    # Its own: other tests may keep collections in the common one at the same time.
+    settings.STATE_DIR = folder.parent / "state"
     if name:
         with pytest.raises(CommandError, match="cannot name a collection"):
             run("evaluate", "retrieval", folder, "--collection", name)

@@ -12,7 +12,7 @@ from celery.exceptions import SecurityWarning
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents import sweeper
+from agents import leaving, sweeper
 from agents.names import Role
 from agents.warmth import warm
 from assistant.celery import app
@@ -32,13 +32,20 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add names, --each and --together."""
+        """Add names, --each, --together and --copies."""
         parser.add_argument("name", nargs="*", help=f"of: {', '.join(NAMES)}")
         parser.add_argument("--each", action="store_true", help="all, one process for each")
         parser.add_argument(
             "--together",
             action="store_true",
             help="the named ones (or all) in one process, sharing threads",
+        )
+        parser.add_argument(
+            "--copies",
+            type=int,
+            default=1,
+            metavar="N",
+            help="without names: processes of agents (1); each adds the same threads and 250 MB",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -53,20 +60,24 @@ class Command(BaseCommand):
         elif options["together"] or len(names) == 1:
             consume(names)
         else:
-            sys.exit(supervise(processes(names or list(NAMES) if options["each"] else names)))
+            wanted = names or list(NAMES) if options["each"] else names
+            sys.exit(supervise(processes(wanted, copies=options["copies"])))
 
 
-def processes(names: list[str]) -> dict[str, list[str]]:
+def processes(names: list[str], *, copies: int = 1) -> dict[str, list[str]]:
     """Return the commands that run these workers apart; all of them compactly for no names.
 
     Compactly, the manager has a process of its own, so that routing never waits behind work.
+    Python computes on one core per process: `copies` of the agents' process use as many.
     """
     if names:
         return {name: command(name) for name in names}
     others = [name for name in NAMES if name not in {Role.MANAGER, SWEEPER}]
+    agents = {f"agents {copy}": command("--together", *others) for copy in range(2, copies + 1)}
     return {
         Role.MANAGER: command(Role.MANAGER),
         "agents": command("--together", *others),
+        **agents,
         SWEEPER: command(SWEEPER),
     }
 
@@ -82,6 +93,7 @@ def consume(names: Sequence[str], more_queues: Sequence[str] = ()) -> None:
         names = [name for name in names if name != SWEEPER]
         threading.Thread(target=sweeper.run, name=SWEEPER, daemon=True).start()
     roles = [Role(name) for name in names if name != INGEST]
+    leaving.in_time()
     threading.Thread(target=warm, args=(roles,), name="warmth", daemon=True).start()
     queues = [INGEST_QUEUE if name == INGEST else Role(name).queue for name in names]
     queues += more_queues

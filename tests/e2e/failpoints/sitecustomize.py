@@ -85,7 +85,7 @@ def of_steps(steps: Any) -> None:
     steps.claim = claim
     steps.claim_ready = claim_ready
     steps.run_agent = before("during_work", lambda held: str(held.role), steps.run_agent)
-    steps.finish = before("before_finish", lambda held, _: str(held.role), steps.finish)
+    steps.finish = before("before_finish", lambda held, *_: str(held.role), steps.finish)
     steps.send = before("after_finish", at_work, steps.send)
 
 

@@ -1,0 +1,31 @@
+"""The database backend: connections that ended while nobody used them are passed over."""
+
+import psycopg
+import pytest
+from django.db import connection
+
+from assistant.postgres.base import ended
+
+
+def backend() -> int:
+    """Return the number of the server process behind this thread's connection."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return int(cursor.fetchone()[0])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_the_server_ended_is_not_taken_from_the_pool() -> None:
+    before = backend()
+    connection.close()
+    with psycopg.connect(**connection.get_connection_params() | {"autocommit": True}) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [before])
+    assert backend() != before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_is_open_is_used_again() -> None:
+    before = backend()
+    assert not ended(connection.connection)
+    connection.close()
+    assert backend() == before
