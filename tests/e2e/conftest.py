@@ -20,11 +20,6 @@ PAGES = Path(__file__).parent / "pages"
 START_SECONDS = 120.0
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests side by side: those that run a whole Docent follow one another in one process."""
-    item.add_marker(pytest.mark.xdist_group("e2e"))
-
-
 @dataclass
 class Answer:
     """What an HTTP call returned."""

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connection
+from django.db import IntegrityError, connection
 from rich.console import Console
 
 from assistant import embedded
@@ -69,7 +69,11 @@ class Command(BaseCommand):
         if User.objects.filter(is_superuser=True).exists():
             return
         password = secrets.token_urlsafe(9)
-        User.objects.create_superuser(ADMIN, password=password)
+        try:
+            User.objects.create_superuser(ADMIN, password=password)
+        except IntegrityError:
+            # Another `up` on this database was faster, and has shown its password.
+            return
         console.print(
             f"Made an admin login. It is shown only now:\n"
             f"    user [bold]{ADMIN}[/]  password [bold]{password}[/]"
