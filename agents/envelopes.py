@@ -108,9 +108,10 @@ def quarantine(envelope: Envelope, step: Step, error: Exception) -> None:
 
 
 def expire(envelope_id: uuid.UUID) -> bool:
-    """End a turn whose deadline has passed; False when it has not, or the turn has ended."""
+    """End a turn whose deadline has passed; False when it has not, has ended, or is locked."""
     with transaction.atomic():
-        envelope = Envelope.objects.select_for_update().filter(pk=envelope_id).first()
+        unlocked = Envelope.objects.select_for_update(skip_locked=True)
+        envelope = unlocked.filter(pk=envelope_id).first()
         if envelope is None or envelope.ended or envelope.deadline >= now():
             return False
         code = faults.record(DeadlineError(), role="manager", envelope=envelope)

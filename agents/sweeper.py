@@ -78,7 +78,9 @@ def free_lost() -> int:
 def free(step: Step) -> bool:
     """Give a lost step back, or set it aside; False when somebody took or ended it meanwhile."""
     with transaction.atomic():
-        envelope = Envelope.objects.select_for_update().filter(pk=step.envelope_id).first()
+        # Somebody may be stopped while holding it, and the next sweep comes soon.
+        unlocked = Envelope.objects.select_for_update(skip_locked=True)
+        envelope = unlocked.filter(pk=step.envelope_id).first()
         taken = Step.objects.select_for_update().filter(
             pk=step.pk, lease_token=step.lease_token, status=Step.Status.RUNNING
         )

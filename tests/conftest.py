@@ -13,6 +13,7 @@ from agents import envelopes, events, presence
 from agents.models import Envelope
 from assistant.environment import broker_url
 from tests.scripted import Scripted, scripted
+from tests.servers import redis_database
 
 MEMORY: dict[str, Any] = {
     "text": "How do I exclude my own visits?",
@@ -40,7 +41,7 @@ Begin = Callable[..., Envelope]
 def own_redis() -> None:
     """Tests that run side by side ring and listen in databases of their own."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-    settings.REDIS_URL = f"{settings.REDIS_URL}?db={int(worker) + 3}"
+    settings.REDIS_URL = redis_database(settings.REDIS_URL, int(worker) + 3)
     current_app.conf.update(broker_url=broker_url(settings.REDIS_URL))
 
 

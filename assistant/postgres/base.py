@@ -9,12 +9,25 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 
+PAUSE = "SELECT set_config('idle_in_transaction_session_timeout', %s, false)"
+# Nothing waits for a person, a model or a network inside a transaction. A process that is stopped
+# in the midst of one must not keep what it has locked for longer than a lease.
+LONGEST_PAUSE_IN_A_TRANSACTION = "20s"
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """Takes connections from the pool and passes over those that the server has ended.
 
     Django would have the pool ask each one a question first: a round trip for every claim and
     every finish, a tenth of what a step takes.
     """
+
+    def _configure_connection(self, connection: "Connection[Any]") -> bool:
+        # Not as an option of the address: poolers refuse those. Once for each connection: Django
+        # calls this again whenever one is taken from the pool.
+        if connection is not self.connection:
+            connection.execute(PAUSE, [LONGEST_PAUSE_IN_A_TRANSACTION])
+        return bool(super()._configure_connection(connection))  # type: ignore[misc]
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> "Connection[Any]":
         """Return a connection that is open as far as this side can know."""

@@ -4,34 +4,29 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
-from django.db import connection
+
+from tests import servers
 
 ROOT = settings.BASE_DIR
 EMPTY = "empty_for_migration"
 
 
 @pytest.fixture
-def empty_database(transactional_db: None) -> Iterator[str]:
+def empty() -> Iterator[str]:
     """The address of a database without tables, on the server of the tests."""
-    address = urlsplit(os.environ["DATABASE_URL"])
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP DATABASE IF EXISTS {EMPTY}")
-        cursor.execute(f"CREATE DATABASE {EMPTY}")
-    yield address._replace(path=f"/{EMPTY}").geturl()
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP DATABASE {EMPTY} WITH (FORCE)")
+    yield servers.empty_database(EMPTY)
+    servers.drop_database(EMPTY)
 
 
-def test_two_that_migrate_an_empty_database_at_once_both_succeed(empty_database: str) -> None:
+def test_two_that_migrate_an_empty_database_at_once_both_succeed(empty: str) -> None:
     started = [
         subprocess.Popen(
             [sys.executable, "manage.py", "migrate"],
             cwd=ROOT,
-            env=os.environ | {"DATABASE_URL": empty_database},
+            env=os.environ | {"DATABASE_URL": empty},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -1,9 +1,12 @@
 """The database backend: connections that ended while nobody used them are passed over."""
 
+from datetime import timedelta
+
 import psycopg
 import pytest
 from django.db import connection
 
+from agents.models import Step
 from assistant.postgres.base import ended
 
 
@@ -36,3 +39,11 @@ def test_a_connection_that_is_open_is_used_again() -> None:
     assert not ended(connection.connection)
     connection.close()
     assert backend() in before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_stops_in_the_midst_of_a_transaction_keeps_its_locks_for_less_than_a_lease() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('idle_in_transaction_session_timeout')::interval")
+        (longest,) = cursor.fetchone()
+    assert timedelta(0) < longest < Step.LEASE

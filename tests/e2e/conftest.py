@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.servers import empty_database, redis_database
+
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAGES = Path(__file__).parent / "pages"
 START_SECONDS = 120.0
@@ -86,12 +88,15 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def environment(redis_database: int) -> dict[str, str]:
-    """Return an environment on the test servers, with queues that no other test rings.
+def environment(number: int) -> dict[str, str]:
+    """Return an environment with an empty database and queues that no other Docent knows.
 
     Tests ask many questions with one key.
     """
-    own = {"REDIS_URL": f"{os.environ['REDIS_URL']}?db={redis_database}"}
+    own = {
+        "DATABASE_URL": empty_database(f"docent_{number}"),
+        "REDIS_URL": redis_database(os.environ["REDIS_URL"], number),
+    }
     return os.environ | own | {"MAX_TURNS_PER_KEY": "200"}
 
 

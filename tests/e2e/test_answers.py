@@ -6,7 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import PAGES, Docent, environment
+from tests.e2e.conftest import PAGES, Docent
+from tests.servers import redis_database
 
 
 def plain(text: str) -> str:
@@ -116,7 +117,8 @@ def test_the_terminal_exits_3_when_it_asks_back(docent: Docent) -> None:
 
 
 def test_the_terminal_answers_when_nothing_else_runs(docent: Docent) -> None:
-    alone = Docent(docent.port, environment(2))
+    other_queues = {"REDIS_URL": redis_database(docent.environment["REDIS_URL"], 2)}
+    alone = Docent(docent.port, docent.environment | other_queues)
     done = alone.manage("chat", "-q", "How do I stop a brew?", "--collection", "teapot", "--json")
     assert done.returncode == 0, done.stderr
     assert "red button" in json.loads(done.stdout)["reply"]

@@ -18,7 +18,7 @@ def workers(docent: Docent) -> list[int]:
     mine = []
     for pid in map(int, found.stdout.split()):
         environment = Path(f"/proc/{pid}/environ").read_bytes()
-        if docent.environment["REDIS_URL"].encode() in environment:
+        if docent.environment["DATABASE_URL"].encode() + b"\0" in environment:
             mine.append(pid)
     return mine
 

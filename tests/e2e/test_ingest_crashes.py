@@ -63,9 +63,9 @@ Query = Callable[..., list[tuple[Any, ...]]]
 
 
 @pytest.fixture
-def query() -> Iterator[Query]:
+def query(docent: Docent) -> Iterator[Query]:
     """Ask the database that Docent runs on."""
-    with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
+    with psycopg.connect(docent.environment["DATABASE_URL"], autocommit=True) as connection:
         yield lambda sql, *values: connection.execute(sql, values or None).fetchall()
 
 

@@ -29,5 +29,7 @@ def _alone(database: str) -> Iterator[None]:
     lock = connections[database].copy()
     with closing(lock):
         lock.set_autocommit(False)
-        lock.cursor().execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        cursor = lock.cursor()
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
         yield
