@@ -73,7 +73,8 @@ def _renew_for_ever() -> None:
             continue
         try:
             renew(tokens)
-            connection.close()
         except Error:
             # PostgreSQL is away: the next round may still be in time, else the lease lapses.
             continue
+        finally:
+            connection.close()

@@ -37,6 +37,8 @@ def missing_parts() -> list[str]:
     except Error as error:
         log.warning("readiness: %s", error)
         problems.append("PostgreSQL does not answer.")
+        # One that broke stays broken; who asks again and again would never see it recover.
+        connection.close()
     try:
         events.connection().ping()
         problems += [f"No worker listens for the role {role}." for role in presence.missing()]

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable
 
 import redis
+from django.utils.timezone import now
 from rich.console import Console
 
 from agents import events
 from agents.models import Step
 from agents.names import Role
+from assistant.chaos.recovery import Committed
 from assistant.chaos.stack import Stack
 from assistant.servers import POSTGRES, REDIS
 
@@ -55,7 +57,7 @@ def _ask_to_stop(stack: Stack, chance: random.Random) -> str:
 
 
 def _restart_redis(stack: Stack, chance: random.Random) -> str:
-    return "killed Redis" if stack.server(REDIS, signal.SIGKILL) else ""
+    return "restarted Redis" if stack.restart(REDIS, signal.SIGKILL) else ""
 
 
 def _flush_redis(stack: Stack, chance: random.Random) -> str:
@@ -65,7 +67,7 @@ def _flush_redis(stack: Stack, chance: random.Random) -> str:
 
 def _restart_postgres(stack: Stack, chance: random.Random) -> str:
     # SIGQUIT is PostgreSQL's immediate shutdown: it recovers from its log when it starts.
-    return "stopped PostgreSQL immediately" if stack.server(POSTGRES, signal.SIGQUIT) else ""
+    return "restarted PostgreSQL" if stack.restart(POSTGRES, signal.SIGQUIT) else ""
 
 
 def _rings(act: Callable[["redis.Redis", str, random.Random], int], done: str) -> Fault:
@@ -132,15 +134,17 @@ FAULTS: dict[str, tuple[Fault, int]] = {
 }
 
 
-def one(stack: Stack, chance: random.Random, console: Console) -> str:
-    """Commit one fault, drawn by weight; return its name, or nothing when it could not be."""
+def one(stack: Stack, chance: random.Random, console: Console) -> Committed | None:
+    """Commit one fault, drawn by weight; return it, or None when it could not be."""
+    at = now()
     name = chance.choices(list(FAULTS), [weight for _, weight in FAULTS.values()])[0]
     try:
         done = FAULTS[name][0](stack, chance)
     except (redis.RedisError, OSError) as error:
         # What it was to happen to is away already.
         console.print(f"[dim]{name}: not possible now ({type(error).__name__})[/]")
-        return ""
-    if done:
-        console.print(f"[yellow]{done}[/]")
-    return name if done else ""
+        return None
+    if not done:
+        return None
+    console.print(f"[yellow]{done}[/]")
+    return Committed(name, at)

@@ -4,7 +4,6 @@ import http.client
 import json
 import random
 import threading
-import time
 from dataclasses import dataclass, field
 
 from agents.models import Envelope
@@ -17,6 +16,7 @@ QUESTIONS = (
     "What does the sweeper do?",
     "How do I make a key for the API?",
 )
+SESSION = "chaos-"
 PAUSE_SECONDS = 0.05
 TIMEOUT_SECONDS = 20.0
 
@@ -38,21 +38,17 @@ class Load:
     def run(self) -> None:
         """Begin turns until the end, as long as few enough are under way."""
         while not self.ending.is_set() and len(self.turns) < self.most:
-            if self.under_way() >= self.at_once:
+            if under_way(list(self.turns)) >= self.at_once:
                 self.ending.wait(PAUSE_SECONDS)
                 continue
             self.begin(f"{len(self.turns) + self.refused + 1:06d}")
-
-    def under_way(self) -> int:
-        """Return how many accepted turns have not ended; all of them while PostgreSQL is away."""
-        return running(list(self.turns))
 
     def begin(self, mark: str) -> None:
         """Ask one question of its own; a server that is away is asked the next time."""
         body = {
             "message": f"{self.chance.choice(QUESTIONS)} This is case {mark}.",
             "collections": [self.collection],
-            "session_id": f"chaos-{mark}",
+            "session_id": SESSION + mark,
             "wait": False,
         }
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
@@ -74,16 +70,7 @@ class Load:
             self.refused += 1
             self.ending.wait(0.5)
 
-    def wait(self, seconds: float) -> bool:
-        """Wait until every accepted turn has ended; False when some have not in this time."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if not self.under_way():
-                return True
-            time.sleep(0.5)
-        return False
 
-
-def running(turns: list[str]) -> int:
+def under_way(turns: list[str]) -> int:
     """Return how many of these turns have not ended."""
     return Envelope.objects.filter(pk__in=turns, status=Status.RUNNING).count()

@@ -1,7 +1,9 @@
 """Stack: the processes of a running Docent, each started anew when it dies."""
 
 import os
+import shlex
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,10 +23,10 @@ LOOK_SECONDS = 0.2
 
 @dataclass
 class Stack:
-    """Everything that runs: workers, sweepers, the web process, and the embedded servers."""
+    """Everything that runs: workers, sweepers, the web process, and the servers."""
 
-    port: int
-    children: list[Child] = field(default_factory=list)
+    children: list[Child]
+    restarts: dict[str, str]  # the command that restarts a server that is not ours
     ending: threading.Event = field(default_factory=threading.Event)
 
     def named(self, name: str) -> list[Child]:
@@ -40,8 +42,14 @@ class Stack:
         if child.process and child.process.poll() is None:
             os.kill(child.process.pid, number)
 
-    def server(self, name: str, number: signal.Signals) -> bool:
-        """Send a signal to an embedded server; False when it is not ours or not there."""
+    def restart(self, name: str, number: signal.Signals) -> bool:
+        """End an embedded server with a signal, or run the command that restarts a given one.
+
+        False when there is no such server, or no command. The keeper starts ours again.
+        """
+        if name in self.restarts:
+            command = shlex.split(self.restarts[name])
+            return bool(command) and subprocess.run(command, check=False).returncode == 0  # noqa: S603 the operator's own command
         written = Path(state_folder()) / f"{name}.pid"
         try:
             os.kill(int(written.read_text()), number)
@@ -74,9 +82,9 @@ def _agents() -> list[str]:
 
 
 @contextmanager
-def running(port: int, console: Console) -> Iterator[Stack]:
+def running(port: int, restarts: dict[str, str], console: Console) -> Iterator[Stack]:
     """Run a stack for the time of the block."""
-    stack = Stack(port, [Child(name, line, "cyan") for name, line in commands(port)])
+    stack = Stack([Child(name, line, "cyan") for name, line in commands(port)], restarts)
     for child in stack.children:
         child.begin(console)
     watcher = threading.Thread(target=stack.watch, args=(console,), daemon=True)

@@ -20,13 +20,17 @@ from rich.console import Console
 
 from agents.bench.modelserver import ModelServer, serving
 from assistant.chaos import faults, report
-from assistant.chaos.load import Load
+from assistant.chaos.load import SESSION, Load, under_way
 from assistant.chaos.model import Failing
 from assistant.chaos.reckoning import Reckoning, reckon
+from assistant.chaos.recovery import Committed, Recovery, recoveries
 from assistant.chaos.stack import Stack, running
 from assistant.health import missing_parts
+from assistant.servers import POSTGRES, REDIS
+from conversations.models import Conversation, Message
 
 COLLECTION = "docent"
+SERVERS = (POSTGRES, REDIS)
 READY_SECONDS = 120.0
 # A turn may take its deadline after the last fault, and the sweeper a moment to say so.
 AFTER_SECONDS = 180.0
@@ -53,6 +57,16 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=None, help="repeats a run's chances")
         parser.add_argument("--write", type=Path, metavar="FILE", help="e.g. docs/reliability.md")
         parser.add_argument("--json", action="store_true")
+        given = parser.add_argument_group("servers that are not Docent's own")
+        given.add_argument(
+            "--given",
+            action="store_true",
+            help="use DATABASE_URL and REDIS_URL: an empty database, and a Redis that is flushed",
+        )
+        for name in SERVERS:
+            given.add_argument(
+                f"--restart-{name}", default="", metavar="COMMAND", help=f"restarts {name}"
+            )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run, count, print; exit with 1 when something went wrong that must not."""
@@ -61,17 +75,20 @@ class Command(BaseCommand):
             if options["seed"] is not None
             else random.SystemRandom().getrandbits(32)
         )
+        if options["given"] and not {"DATABASE_URL", "REDIS_URL"} <= os.environ.keys():
+            raise CommandError("--given needs both DATABASE_URL and REDIS_URL.")
         console = Console(stderr=True)
         console.print(f"Seed {seed}")
         call_command("migrate", verbosity=0, interactive=False)
-        committed: list[str] = []
+        if Conversation.objects.exists():
+            raise CommandError("The database holds conversations. Give chaos an empty one.")
         with serving(Failing(random.Random(seed)).reply) as server:  # noqa: S311 it has to repeat
-            found = self._run(options, seed, server, committed, console)
-        told = report.Run(found, committed, seed, options["minutes"])
+            found, recovered = self._run(options, seed, server, console)
+        told = report.Run(found, recovered, seed, options["minutes"])
         if options["json"]:
             self.stdout.write(json.dumps(told.as_json(), indent=2))
         else:
-            Console().print(told.table())
+            Console().print(told.tables())
         if options["write"]:
             options["write"].write_text(told.page(), encoding="utf-8")
             console.print(f"Wrote {options['write']}")
@@ -82,25 +99,26 @@ class Command(BaseCommand):
         options: dict[str, Any],
         seed: int,
         server: ModelServer,
-        committed: list[str],
         console: Console,
-    ) -> Reckoning:
+    ) -> tuple[Reckoning, list[Recovery]]:
         os.environ.update(MODELS, SCRIPTED_BASE_URL=server.base_url)
         port = _free_port()
         key = _prepared()
         chance = random.Random(seed + 1)  # noqa: S311 it has to repeat
-        with running(port, console) as stack:
+        restarts = {name: options[f"restart_{name}"] for name in SERVERS if options["given"]}
+        with running(port, restarts, console) as stack:
             _await(console)
             load = Load(port, key, COLLECTION, options["at_once"], options["turns"], chance)
             begins = threading.Thread(target=_patiently, args=(load,), daemon=True)
             begins.start()
-            _break(stack, options, chance, committed, begins, console)
+            committed = _break(stack, options, chance, begins, console)
             load.ending.set()
             begins.join()
             console.print(f"{len(load.turns)} turns accepted; waiting for the last to end")
             _await(console)
-            load.wait(AFTER_SECONDS)
-            return reckon(load.turns, load.refused, server.ledger)
+            turns = load.turns | _accepted_unheard()
+            _wait(list(turns))
+            return reckon(turns, load.refused, server.ledger), recoveries(turns, committed)
 
 
 def _prepared() -> str:
@@ -126,15 +144,31 @@ def _break(
     stack: Stack,
     options: dict[str, Any],
     chance: random.Random,
-    committed: list[str],
     begins: threading.Thread,
     console: Console,
-) -> None:
+) -> list[Committed]:
+    committed = []
     until = time.monotonic() + options["minutes"] * 60
     while time.monotonic() < until and begins.is_alive():
         time.sleep(chance.uniform(0.5, 1.5) * options["pause"])
         if done := faults.one(stack, chance, console):
             committed.append(done)
+    return committed
+
+
+def _accepted_unheard() -> dict[str, str]:
+    """Return the turns of the run with their marks: of some, no client heard the number."""
+    asked = Message.objects.filter(
+        role=Message.Author.USER, conversation__session__startswith=SESSION
+    )
+    found = asked.values_list("turn", "conversation__session")
+    return {str(turn): session.removeprefix(SESSION) for turn, session in found}
+
+
+def _wait(turns: list[str]) -> None:
+    until = time.monotonic() + AFTER_SECONDS
+    while under_way(turns) and time.monotonic() < until:
+        time.sleep(0.5)
 
 
 def _patiently(load: Load) -> None:

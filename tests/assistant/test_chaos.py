@@ -1,0 +1,164 @@
+"""Chaos: what it counts is there when something went wrong, and its faults do what they say."""
+
+import random
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils.timezone import now
+
+from agents import events
+from agents.bench.modelserver import Asked
+from agents.models import Envelope, Step
+from agents.names import Role, Status
+from assistant.chaos import faults
+from assistant.chaos.load import SESSION
+from assistant.chaos.reckoning import Reckoning, reckon
+from assistant.chaos.recovery import Committed, recoveries
+from assistant.chaos.report import Run
+from assistant.chaos.stack import Stack
+from conversations.models import Message
+from tests import factories
+
+MARK = "000001"
+MESSAGES = [{"role": "user", "content": f"Do unused days end? This is case {MARK}."}]
+CHANCE = random.Random(1)  # noqa: S311 nothing is secret here
+SERVERLESS = Stack([], {"postgres": "", "redis": "false"})
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def envelope() -> Envelope:
+    """A turn of a run that ended as it should."""
+    made = factories.turn(factories.conversation(SESSION + MARK))
+    Envelope.objects.filter(pk=made.pk).update(process_count=1)
+    return made
+
+
+def counted(envelope: Envelope, *ledger: Asked) -> Reckoning:
+    return reckon({str(envelope.pk): MARK}, 0, list(ledger))
+
+
+def test_a_turn_that_ended_as_it_should_is_no_fault(envelope: Envelope) -> None:
+    found = counted(envelope, Asked("/", {}, {"messages": MESSAGES}, time.monotonic()))
+    assert found.holds
+    assert (found.turns, found.hops) == (1, 1)
+
+
+def test_a_turn_that_still_runs_is_lost(envelope: Envelope) -> None:
+    Envelope.objects.filter(pk=envelope.pk).update(status=Status.RUNNING)
+    assert counted(envelope).lost == 1
+
+
+def test_a_turn_that_the_database_does_not_know_is_lost() -> None:
+    found = reckon({"00000000-0000-0000-0000-000000000000": MARK}, 0, [])
+    assert found.lost == 1
+    assert not found.holds
+
+
+def test_a_turn_without_an_answer_is_lost(envelope: Envelope) -> None:
+    Message.objects.filter(turn=envelope, role=Message.Author.ASSISTANT).delete()
+    assert counted(envelope).lost == 1
+
+
+def test_a_turn_that_ended_with_an_error_is_counted(envelope: Envelope) -> None:
+    Envelope.objects.filter(pk=envelope.pk).update(status=Status.EXPIRED)
+    assert counted(envelope).failed == 1
+
+
+def test_a_second_answer_is_counted(envelope: Envelope) -> None:
+    answer = Message.objects.get(turn=envelope, role=Message.Author.ASSISTANT)
+    Message.objects.create(conversation=answer.conversation, role=answer.role, text=answer.text)
+    assert counted(envelope).answered_twice == 1
+
+
+def test_a_step_that_took_effect_twice_is_counted(envelope: Envelope) -> None:
+    Envelope.objects.filter(pk=envelope.pk).update(process_count=2)
+    assert counted(envelope).steps_twice == 1
+
+
+def test_an_end_that_was_told_twice_is_counted(envelope: Envelope) -> None:
+    events.send(events.told(envelope.target_list, "workflow_complete"))
+    assert counted(envelope).told_twice == 1
+
+
+def test_a_call_is_paid_twice_only_if_its_reply_was_stored_before(envelope: Envelope) -> None:
+    stored = factories.model_call(envelope, request={"messages": MESSAGES})
+    offset = time.time() - time.monotonic()
+    at = stored.created.timestamp() - offset
+    before, after = (Asked("/", {}, {"messages": MESSAGES}, at + apart) for apart in (-1, 1))
+    assert counted(envelope, before).paid_twice == 0
+    assert counted(envelope, before, after).paid_twice == 1
+
+
+def test_recovery_lasts_until_the_last_turn_under_way_went_on(envelope: Envelope) -> None:
+    other = factories.turn(factories.conversation("chaos-000002"))
+    fault = now()
+    for number, seconds in ((2, 3), (3, 9)):
+        step(envelope, number, fault + timedelta(seconds=seconds))
+    step(other, 2, fault + timedelta(seconds=5))
+    (found,) = recoveries(
+        [str(envelope.pk), str(other.pk)],
+        [Committed("kill web", fault), Committed("kill web", fault + timedelta(minutes=1))],
+    )
+    assert (found.name, found.times, found.usual, found.slowest) == ("kill web", 2, 2.5, 5.0)
+
+
+def step(envelope: Envelope, number: int, ended: Any) -> None:
+    Step.objects.create(
+        envelope=envelope,
+        number=number,
+        batch=1,
+        role=Role.LANG,
+        stage="",
+        status=Step.Status.DONE,
+        ended=ended,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [("drop rings", 1), ("repeat rings", 4), ("reorder rings", 2), ("delay rings", 2)],
+)
+def test_rings_are_dropped_repeated_reordered_and_delayed(name: str, left: int) -> None:
+    client, queue = events.connection(), Role.LANG.queue
+    client.delete(*(role.queue for role in Role))
+    client.rpush(queue, "one", "two")
+    fault, _ = faults.FAULTS[name]
+    assert fault(SERVERLESS, CHANCE)
+    waiting = client.lrange(queue, 0, -1)
+    assert set(waiting) <= {"one", "two"}
+    assert len(waiting) >= left if name == "repeat rings" else len(waiting) == left
+
+
+def test_a_given_server_is_restarted_only_by_the_command_for_it() -> None:
+    for name in ("restart PostgreSQL", "restart Redis"):
+        assert faults.FAULTS[name][0](SERVERLESS, CHANCE) == ""
+    assert faults.FAULTS["restart Redis"][0](Stack([], {"redis": "true"}), CHANCE)
+
+
+def test_a_database_with_conversations_is_refused(envelope: Envelope) -> None:
+    with pytest.raises(CommandError, match="Give chaos an empty one"):
+        call_command("chaos", minutes=0.1)
+
+
+def test_given_servers_must_both_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REDIS_URL")
+    with pytest.raises(CommandError, match="both DATABASE_URL and REDIS_URL"):
+        call_command("chaos", given=True)
+
+
+def test_a_report_has_a_row_for_every_figure_and_every_fault(envelope: Envelope) -> None:
+    found = counted(envelope)
+    faults_done = recoveries([str(envelope.pk)], [Committed("kill web", now())])
+    run = Run(found, faults_done, 7, 10)
+    page = run.page()
+    assert "| turns lost | 0 |" in page
+    assert "| kill web | 1 | 0.0 | 0.0 |" in page
+    assert "python3 manage.py chaos --minutes 10 --seed 7" in page
+    assert run.as_json()["faults"] == [
+        {"name": "kill web", "times": 1, "usual": 0.0, "slowest": 0.0}
+    ]
