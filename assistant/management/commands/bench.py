@@ -43,10 +43,13 @@ class Command(BaseCommand):
         hops_parser.add_argument("--rounds", type=int, default=30, help="single turns (30)")
         hops_parser.add_argument("--at-once", type=int, default=100, help="turns at once (100)")
         hops_parser.add_argument(
-            "--langgraph-python",
+            "--vs-langgraph",
+            nargs="?",
             default="",
-            metavar="PATH",
-            help="a Python that has LangGraph and its PostgreSQL checkpointer, to measure it too",
+            const=sys.executable,
+            metavar="PYTHON",
+            help="measure LangGraph in the same run; a Python that has it and its PostgreSQL "
+            "checkpointer, if that is not the one of Docent",
         )
         # What a worker process of the bench is started with; not for people.
         hops_parser.add_argument("--worker", choices=WORKERS, help="internal")
@@ -119,7 +122,7 @@ def _hops(options: dict[str, Any]) -> Figures:
                 status.update,
                 rounds=options["rounds"],
                 at_once=options["at_once"],
-                langgraph_python=options["langgraph_python"],
+                langgraph_python=options["vs_langgraph"],
             )
     finally:
         end(child.process for child in children if child.process)

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -26,6 +27,7 @@ from assistant.chaos.reckoning import Reckoning, reckon
 from assistant.chaos.recovery import Committed, Recovery, recoveries
 from assistant.chaos.stack import Stack, running
 from assistant.health import missing_parts
+from assistant.processes import python
 from assistant.servers import POSTGRES, REDIS
 from conversations.models import Conversation, Message
 
@@ -123,7 +125,12 @@ class Command(BaseCommand):
 
 def _prepared() -> str:
     """Ingest the documentation and return a key for the load."""
-    call_command("ingest", str(settings.BASE_DIR / "docs"), collection=COLLECTION)
+    # In a process of its own, so that this one never holds the embedding model.
+    subprocess.run(  # noqa: S603 our own command line
+        python("ingest", str(settings.BASE_DIR / "docs"), "--collection", COLLECTION),
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
     told = _Captured()
     call_command("apikey", "create", "chaos", "--staff", stdout=told)
     return told.text.strip()
