@@ -28,6 +28,7 @@ def close(hold: Hold, known: Known, encoder: Encoder) -> Report:
     if not hold.job.options.get("keep_missing"):
         follow(hold, known)
     bequeath(hold, encoder)
+    index(hold, encoder)
     made = report(hold.job)
     made.removed = hold.job.report.get("removed", 0)
     made.receipt = hold.job.report.get("receipt", "")
@@ -39,10 +40,17 @@ def close(hold: Hold, known: Known, encoder: Encoder) -> Report:
             reasons = dict.fromkeys(problem.reason for problem in made.skipped)
             said = "; ".join(reasons) or "There was nothing to ingest."
             end(hold.mine, Status.FAILED, report=made.as_json(), error=said[:2000])
-    postings.refresh(hold.job.collection_id)
-    if made.is_useful and encoder.model.name != LOCAL_MODEL:
-        indexes.ensure(encoder.model.name, encoder.model.dimensions)
     return made
+
+
+def index(hold: Hold, encoder: Encoder) -> None:
+    """Bring up to date what searches of the collection go by.
+
+    Before the job ends: nobody would do it for a worker that dies after that.
+    """
+    postings.refresh(hold.job.collection_id)
+    if encoder.model.name != LOCAL_MODEL and report(hold.job).is_useful:
+        indexes.ensure(encoder.model.name, encoder.model.dimensions)
 
 
 def follow(hold: Hold, known: Known) -> None:

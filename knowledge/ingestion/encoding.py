@@ -10,7 +10,7 @@ from knowledge.embedding import Vectors, models
 from knowledge.ingestion.drafts import digest
 from knowledge.ingestion.holding import Hold
 from knowledge.models import Encoded
-from knowledge.names import LOCAL_DIMENSIONS
+from knowledge.names import LOCAL_DIMENSIONS, LOCAL_MODEL
 
 # About two seconds' work: enough to sort by length, little to lose when the process is killed.
 CHUNKS_AT_ONCE = 64
@@ -23,19 +23,22 @@ class Encoder:
         self.hold, self.tell = hold, tell
         self.model = models.named(hold.job.collection.embedding_model)
         self.window = self.model.window
+        # Who asks a provider pays for each text, and should not do so again.
+        self.is_paid = self.model.name != LOCAL_MODEL
+        self.kept: list[str] = []  # digests of what is kept, and of use to no one once stored
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector per text, as exact as they are stored.
 
-        Where there are more texts than are encoded at once, the vectors are kept with the job
-        until its documents are stored, so that at most one batch is ever encoded twice. Raises
-        EmbeddingUnavailable, Lost and Cancelled.
+        Where there are more texts than are encoded at once, and where each is paid for, the
+        vectors are kept with the job until its documents are stored, so that at most the batch at
+        hand is ever encoded twice. Raises EmbeddingUnavailable, Lost and Cancelled.
         """
         if not texts:
             return empty(LOCAL_DIMENSIONS)
-        if len(texts) <= CHUNKS_AT_ONCE:
+        if len(texts) <= CHUNKS_AT_ONCE and not self.is_paid:
             return self.encoded(texts)
-        return np.stack([*self.long(texts)])
+        return np.stack([*self.lasting(texts)])
 
     def encoded(self, texts: Sequence[str]) -> Vectors:
         """Ask the model; nobody waits for a database connection of ours meanwhile."""
@@ -43,9 +46,10 @@ class Encoder:
             connection.close()
         return rounded(self.model.encode(texts))
 
-    def long(self, texts: Sequence[str]) -> list[np.ndarray]:
+    def lasting(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Encode batch by batch, with what an earlier attempt has left."""
         digests = [digest(f"{self.model.name}\0{text}".encode()) for text in texts]
+        self.kept += digests
         kept = self.hold.job.encoded.filter(sha1__in=digests).values_list("sha1", "embedding")
         vectors = {sha1: np.array(vector, dtype=np.float32) for sha1, vector in kept}
         missing = {
@@ -72,8 +76,10 @@ class Encoder:
             )
 
     def forget(self) -> None:
-        """Let go of what was kept, as the documents are stored."""
-        self.hold.job.encoded.all().delete()
+        """Let go of what was kept, as the documents are stored; others' may still wait."""
+        if self.kept:
+            self.hold.job.encoded.filter(sha1__in=self.kept).delete()
+            self.kept.clear()
 
 
 def rounded(vectors: Vectors) -> Vectors:

@@ -129,8 +129,7 @@ class Pipeline:
                 self.finished += entry.work.is_over
             begin = end
         self.settle(quiet.values())
-        if len(texts) > CHUNKS_AT_ONCE:
-            self.encoder.forget()
+        self.encoder.forget()
         self.tell()
 
     def write(self, entry: Entry, vectors: Vectors) -> None:

@@ -1,18 +1,22 @@
 """Jobs that fail: the item it was is found and said, and what was done before is kept."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 from django.utils.timezone import now
+from pytest_django import Settings
 
 from knowledge import ingestion
+from knowledge.embedding import models
 from knowledge.embedding.local import LOCAL
 from knowledge.errors import EmbeddingUnavailable
 from knowledge.ingestion import pipeline, storing, writing
 from knowledge.models import Chunk, Document, Encoded, Ingest
+from tests.knowledge.endpoint import Server
 from tests.knowledge.jobs import FOG, ran, states, upload
 
 pytestmark = pytest.mark.django_db
@@ -140,6 +144,37 @@ def test_vectors_of_a_long_document_outlive_the_worker(monkeypatch: pytest.Monke
     assert ran(job).new == 1
     assert sum(encoded) - encoded[1] == Chunk.objects.count() > 64
     assert not Encoded.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_vectors_that_a_provider_was_paid_for_are_not_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, server: Server, settings: Settings, island: Path
+) -> None:
+    settings.EMBEDDING_MODEL = "words@own"
+    job = ingestion.plan("island", paths=[island])
+    for stored in (1, 0, 2):
+        monkeypatch.setattr(pipeline, "store", dying(after=stored))
+        with pytest.raises(SystemExit):
+            ingestion.run(job.pk)
+        models.forget()  # another process remembers nothing
+    monkeypatch.setattr(pipeline, "store", storing.store)
+    assert ran(job).new == 4
+    assert set(Counter(server.texts).values()) == {1}
+    assert not Encoded.objects.exists()
+
+
+def dying(after: int) -> Callable[..., str]:
+    """Return what stores so many documents and then has the worker killed."""
+    left = after
+
+    def store(*args: Any, **more: Any) -> str:
+        nonlocal left
+        if not left:
+            raise SystemExit
+        left -= 1
+        return storing.store(*args, **more)
+
+    return store
 
 
 def test_rows_of_json_count_once_however_often_the_worker_dies(

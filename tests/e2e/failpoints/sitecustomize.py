@@ -1,7 +1,8 @@
 """Failpoints: lets a test kill a worker at a named moment. Python imports this by its name.
 
 The file named by FAILPOINTS holds a line per death that is to come: `moment role`. A process that
-reaches the moment named first, at work for that role, crosses the line out and kills itself.
+reaches the moment named first, at work for that role, crosses the line out and kills itself. So
+lines that are left at the end name moments that nobody came to.
 """
 
 import fcntl
@@ -12,11 +13,22 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-working = threading.local()  # the role whose step this thread does
+INGEST = "ingest"
+working = threading.local()  # the role whose step or job this thread does
+
+Act = Callable[..., Any]
+
+
+def due(moment: str, role: str) -> bool:
+    """Return whether the next death is to come at this moment."""
+    lines = Path(os.environ["FAILPOINTS"]).read_text(encoding="utf-8").splitlines()
+    return bool(lines) and lines[0].split() == [moment, role]
 
 
 def reached(moment: str, role: str) -> None:
@@ -33,68 +45,205 @@ def reached(moment: str, role: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def before(moment: str, role: Callable[..., str], act: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `act` with a moment before it."""
-
-    def acting(*args: Any, **options: Any) -> Any:
-        reached(moment, role(*args, **options))
-        return act(*args, **options)
-
-    return acting
-
-
-def after(moment: str, role: Callable[..., str], act: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `act` with a moment after it, when it brought something."""
-
-    def acting(*args: Any, **options: Any) -> Any:
-        result = act(*args, **options)
-        if result:
-            reached(moment, role(*args, **options))
-        return result
-
-    return acting
-
-
-def at_work(*_: Any, **__: Any) -> str:
+def at_work() -> str:
     """Return the role at work in this thread."""
     return getattr(working, "role", "")
 
 
-def of_steps(steps: Any) -> None:
-    """Put moments around claim and finish."""
-    taking = steps.claim
+def wrap(owner: Any, name: str, wrapped: Callable[[Act], Act]) -> None:
+    """Put something around a function of a module or class; one that is gone is an error."""
+    setattr(owner, name, wrapped(getattr(owner, name)))
 
-    def claim(envelope_id: Any, number: int) -> Any:
-        reached("before_claim", "any")
-        held = taking(envelope_id, number)
-        working.role = str(held.role) if held else ""
-        if held:
-            reached("after_claim", working.role)
-        return held
 
-    taking_ready = steps.claim_ready
+def before(moment: str) -> Callable[[Act], Act]:
+    """Put a moment before an act."""
 
-    def claim_ready(role: Any, most: int) -> Any:
-        reached("before_claim", "any")
-        held = taking_ready(role, most)
+    def wrapped(act: Act) -> Act:
+        def acting(*args: Any, **options: Any) -> Any:
+            reached(moment, at_work())
+            return act(*args, **options)
+
+        return acting
+
+    return wrapped
+
+
+def after(moment: str, when: Callable[[Any], bool] = lambda _: True) -> Callable[[Act], Act]:
+    """Put a moment after an act, when what it brought is such."""
+
+    def wrapped(act: Act) -> Act:
+        def acting(*args: Any, **options: Any) -> Any:
+            result = act(*args, **options)
+            if when(result):
+                reached(moment, at_work())
+            return result
+
+        return acting
+
+    return wrapped
+
+
+def for_role(act: Act) -> Act:
+    """Note for whom this thread works: the role is the first argument."""
+
+    def acting(role: Any, *args: Any) -> Any:
         working.role = str(role)
-        if held:
-            reached("after_claim", working.role)
-        return held
+        return act(role, *args)
 
-    steps.claim = claim
-    steps.claim_ready = claim_ready
-    steps.run_agent = before("during_work", lambda held: str(held.role), steps.run_agent)
-    steps.finish = before("before_finish", lambda held, *_: str(held.role), steps.finish)
-    steps.send = before("after_finish", at_work, steps.send)
+    return acting
+
+
+def uncommitted(moment: str) -> Callable[[Act], Act]:
+    """Put a moment between a statement and its commit."""
+
+    def wrapped(act: Act) -> Act:
+        def acting(*args: Any) -> Any:
+            if not due(moment, at_work()):
+                return act(*args)
+            transaction = importlib.import_module("django.db.transaction")
+            with transaction.atomic():
+                result = act(*args)
+                if result:
+                    reached(moment, at_work())
+            return result
+
+        return acting
+
+    return wrapped
+
+
+def of_steps(steps: Any) -> None:
+    """Put moments into the life of a step, up to its commit and before its bells."""
+    for name in ("work_off", "perform_ready"):
+        wrap(steps, name, for_role)
+    for name in ("claim", "claim_ready"):
+        wrap(steps, name, after("after_claim", when=bool))
+        wrap(steps, name, before("before_claim"))
+    wrap(steps, "run_agent", before("during_work"))
+    wrap(steps, "finish", before("before_finish"))
+    wrap(steps, "_finish_all", before("before_finish_of_several"))
+    wrap(steps, "record", uncommitted("before_commit"))
+    wrap(steps, "record_all", uncommitted("before_commit_of_several"))
+    wrap(steps, "record_all", after("after_commit_of_several", when=bool))
+    wrap(steps, "send", before("after_commit"))
+
+
+def of_manager(manager: Any) -> None:
+    """Put a moment before the decision."""
+    wrap(manager, "route", before("during_work"))
+
+
+def of_envelopes(envelopes: Any) -> None:
+    """Put moments around the commit of a turn's end, which stores the answer, too."""
+    wrap(envelopes, "conclude", after("before_commit_of_end"))
+    wrap(envelopes, "_on_commit", lambda act: lambda tell: act(before("after_commit_of_end")(tell)))
 
 
 def of_journal(journal: Any) -> None:
     """Put a moment after a reply was stored."""
-    journal.answered = after("after_journal", at_work, journal.answered)
+    wrap(journal, "answered", after("after_journal"))
 
 
-PATCHES = {"agents.steps": of_steps, "agents.llm.journal": of_journal}
+def of_events(events: Any) -> None:
+    """Put a moment after watchers were told a piece of the answer."""
+
+    def telling(act: Act) -> Act:
+        def acting(stream: str, event: str, **data: Any) -> None:
+            act(stream, event, **data)
+            if event == "token":
+                reached("after_telling", at_work())
+
+        return acting
+
+    wrap(events, "publish", telling)
+
+
+def of_recent(recent: Any) -> None:
+    """Put a moment after a search kept what it found."""
+    wrap(recent, "keep", after("after_keeping"))
+
+
+def of_holding(holding: Any) -> None:
+    """Put moments around taking a job."""
+
+    def taking(act: Act) -> Act:
+        def acting(job: Any) -> Any:
+            working.role = INGEST
+            return act(job)
+
+        return acting
+
+    wrap(holding, "claim", after("after_claim", when=bool))
+    wrap(holding, "claim", before("before_claim"))
+    wrap(holding, "claim", taking)
+
+
+def of_reading(process: Any) -> None:
+    """Put a moment while the parser has a file: it was sent, and nothing was heard of it."""
+    hear = process.Child.heard
+
+    def asking(act: Act) -> Act:
+        def acting(child: Any, name: str, body: bytes) -> Any:
+            working.role = INGEST  # the thread that loads
+            child.heard = before("during_work")(partial(hear, child))
+            return act(child, name, body)
+
+        return acting
+
+    wrap(process.Child, "ask", asking)
+
+
+def of_encoding(encoding: Any) -> None:
+    """Put a moment after vectors were made, when nobody has stored them yet."""
+    wrap(encoding.Encoder, "encoded", after("after_encoding"))
+
+
+def of_pages(pages: Any) -> None:
+    """Put a moment after a document and its item were written, before both are committed."""
+    wrap(pages.Work, "save", after("before_commit"))
+
+
+def of_pipeline(pipeline: Any) -> None:
+    """Put a moment after a document's commit, before anybody is told of it."""
+    wrap(pipeline.Pipeline, "write", after("after_commit"))
+
+
+def of_closing(closing: Any) -> None:
+    """Put moments after documents were removed, and around the commit that ends the job."""
+
+    def ending(act: Act) -> Act:
+        def acting(*args: Any, **values: Any) -> Any:
+            transaction = importlib.import_module("django.db.transaction")
+            transaction.on_commit(lambda: reached("after_finish", INGEST))
+            return act(*args, **values)
+
+        return acting
+
+    wrap(closing, "follow", after("after_removal"))
+    wrap(closing, "end", after("before_commit_of_end"))
+    wrap(closing, "end", ending)
+
+
+def of_running(running: Any) -> None:
+    """Put a moment after all items, before the job is closed."""
+    wrap(running, "close", before("before_finish"))
+
+
+PATCHES: dict[str, Callable[[Any], None]] = {
+    "agents.steps": of_steps,
+    "agents.manager": of_manager,
+    "agents.envelopes": of_envelopes,
+    "agents.llm.journal": of_journal,
+    "agents.events": of_events,
+    "knowledge.search.recent": of_recent,
+    "knowledge.ingestion.holding": of_holding,
+    "knowledge.reading.process": of_reading,
+    "knowledge.ingestion.encoding": of_encoding,
+    "knowledge.ingestion.pages": of_pages,
+    "knowledge.ingestion.pipeline": of_pipeline,
+    "knowledge.ingestion.closing": of_closing,
+    "knowledge.ingestion.running": of_running,
+}
 
 
 class Patching(importlib.abc.MetaPathFinder):
