@@ -8,8 +8,6 @@ claiming and finishing a step together.
 import json
 import uuid
 
-from kombu.utils import json as celerys
-
 from agents import events
 from agents.names import Role
 
@@ -41,22 +39,6 @@ def take(role: Role) -> events.Command:
 def wait(role: Role) -> events.Command:
     """Return the command that takes the next bell if one rings within a moment."""
     return ("BRPOP", role.queue, str(MOMENT_SECONDS))
-
-
-def heard(role: Role, message: str | None) -> tuple[uuid.UUID, int] | None:
-    """Return the step that a bell which was taken rings for; None when there was none.
-
-    One that is not understood, as another version may write it, is given back to Celery.
-    """
-    if message is None:
-        return None
-    try:
-        # Celery's way of reading JSON: what it put back at its end is not quite what was sent.
-        (envelope_id, number), *_ = json.loads(celerys.loads(message)["body"])
-        return uuid.UUID(envelope_id), int(number)
-    except (ValueError, TypeError, KeyError):
-        events.send([("RPUSH", role.queue, message)])
-        return None
 
 
 def _message(task: str, args: list[str | int]) -> str:

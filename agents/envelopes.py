@@ -36,11 +36,14 @@ class DeadlineError(AgentError):
     """The turn was not finished before its deadline."""
 
 
-def start(memory: dict[str, Any], *, conversation_id: uuid.UUID, message_id: uuid.UUID) -> Envelope:
+def start(
+    memory: dict[str, Any], *, conversation_id: uuid.UUID, message_id: uuid.UUID, place: int = 0
+) -> Envelope:
     """Create the envelope of one user message with its first step, to be rung on commit.
 
     `memory` holds what agents may know of the conversation, by the names in
-    `agents.attributes.MEMORY`; it is kept as it is, so that the turn can be replayed.
+    `agents.attributes.MEMORY`; it is kept as it is, so that the turn can be replayed. `place` is
+    how many turns the same user has under way: of all that wait, the lowest place goes first.
     """
     seen = {
         name: ADAPTERS[name].dump_python(ADAPTERS[name].validate_python(value), mode="json")
@@ -65,6 +68,7 @@ def start(memory: dict[str, Any], *, conversation_id: uuid.UUID, message_id: uui
             step_count=1,
             target_role=[Role.MANAGER],
             deadline=now() + timedelta(seconds=settings.TURN_DEADLINE_SECONDS),
+            place=place,
         )
         Step.objects.create(
             envelope=envelope, number=1, batch=0, role=Role.MANAGER, stage=Stage.START

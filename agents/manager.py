@@ -1,10 +1,12 @@
 """Manager: the task around the routing table, and the tasks of all other roles."""
 
-import uuid
+from uuid import UUID
 
 from celery import Task, shared_task
 from django.conf import settings
 
+from agents import leaving
+from agents.bell import ring
 from agents.claims import Claim
 from agents.errors import AgentError
 from agents.names import Role
@@ -29,10 +31,13 @@ def route(held: Claim) -> Outcome:
 def _task(role: Role) -> "Task[[str, int], None]":
     @shared_task(name=role.queue)
     def run(envelope_id: str, number: int) -> None:
-        if role is Role.MANAGER:
+        if leaving.told():
+            # It was delivered while the worker left; another one hears it at once.
+            ring(UUID(envelope_id), number, role)
+        elif role is Role.MANAGER:
             perform_ready(role, route)
         else:
-            work_off(role, uuid.UUID(envelope_id), number, run_agent)
+            work_off(role, run_agent)
 
     return run
 

@@ -9,18 +9,20 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 from django.db import DataError, IntegrityError, connection, transaction
 
 from agents import envelopes, events, faults, leases, leaving, thinking
-from agents.bell import heard, take, wait
+from agents.bell import take, wait
 from agents.claims import Claim, claim, claim_ready
 from agents.contract import REGISTRY
 from agents.errors import AgentError
 from agents.events import Command, send
 from agents.models import Envelope, Step
 from agents.names import Role, Status
+from agents.outage import outlast
 from agents.recording import Outcome, record, record_all
 
 __all__ = ("claim", "claim_ready", "fail", "finish", "perform", "perform_ready", "run_agent")
@@ -37,34 +39,33 @@ REFUSED = (DataError, IntegrityError, ValueError)
 Work = Callable[[Claim], Outcome]
 
 
-def work_off(role: Role, envelope_id: uuid.UUID, number: int, work: Work) -> None:
-    """Do the step a bell rang for, and those of the bells that hang there when it is done.
+def work_off(role: Role, work: Work) -> None:
+    """Do one step of the role for the bell that rang, and one for each that hangs there then.
 
-    The next bell is taken in the round trip that rings for what follows: a queue that is never
-    empty costs nothing of what Celery takes to deliver a message.
+    A bell says that there is something to do; which step is next, the database says: in the order
+    of the bells, a user who asks once would wait for all steps of one who asked much before. The
+    next bell is taken in the round trip that rings for what follows: a queue that is never empty
+    costs nothing of what Celery takes to deliver a message.
     """
-    rung: tuple[uuid.UUID, int] | None = (envelope_id, number)
-    while rung:
-        replies = perform(*rung, work, then=() if leaving.told() else (take(role),))
-        rung = heard(role, replies[0]) if replies else None
+    rung = True
+    while rung and (taken := claim_ready(role, 1)):
+        rung = any(_perform(taken[0], work, () if leaving.told() else (take(role),)))
 
 
-def perform(
-    envelope_id: uuid.UUID,
-    number: int,
-    work: Work,
-    *,
-    quick: bool = False,
-    then: Sequence[Command] = (),
-) -> list[Any]:
-    """Do the step if it is still to be done; send `then` afterwards and return the replies.
+def perform(envelope_id: uuid.UUID, number: int, work: Work, *, quick: bool = False) -> None:
+    """Do this very step if it is still to be done.
 
     While `work` runs no connection is held and the lease is renewed, unless it is `quick`:
     done in less time than giving a connection back takes.
     """
-    held = claim(envelope_id, number)
-    if held is None:
-        return []
+    if held := claim(envelope_id, number):
+        _perform(held, work, quick=quick)
+
+
+def _perform(
+    held: Claim, work: Work, then: Sequence[Command] = (), *, quick: bool = False
+) -> list[Any]:
+    """Do a claimed step; send `then` afterwards and return the replies."""
     with nullcontext() if quick else _away(held):
         came = _attempt(held, work)
     return _settle(held, came, then)
@@ -112,10 +113,10 @@ def _settle_all(
 def _settle(held: Claim, came: Outcome | Exception, then: Sequence[Command] = ()) -> list[Any]:
     if isinstance(came, Outcome):
         try:
-            return finish(held, came, then) or []
+            return outlast(partial(finish, held, came, then)) or []
         except REFUSED as error:
             came = error
-    fail(held, came)
+    outlast(partial(fail, held, came))
     return []
 
 
@@ -152,7 +153,7 @@ def finish(held: Claim, outcome: Outcome, then: Sequence[Command] = ()) -> list[
 def _finish_all(came: list[tuple[Claim, Outcome]]) -> bool:
     """Finish several at once; False, and nothing changed, when one of them was refused."""
     try:
-        following = record_all(came)
+        following = outlast(partial(record_all, came))
     except REFUSED:
         return False
     send(following)

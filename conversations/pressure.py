@@ -13,8 +13,10 @@ from conversations.models import Message
 LOCK = 0x0D0CE29
 
 
-def refuse_too_many(owner: User | None) -> None:
-    """Raise TooManyTurns when all turns, or those of this owner, have reached their limit.
+def refuse_too_many(owner: User | None) -> int:
+    """Return how many turns of this owner are under way.
+
+    Raises TooManyTurns when all turns, or those of this owner, have reached their limit.
 
     Called in the transaction that begins the turn, which then holds a lock until it is committed:
     turns begin one after another, so none is counted too late. Turns past their deadline don't
@@ -38,3 +40,4 @@ def refuse_too_many(owner: User | None) -> None:
             f"No more than {settings.MAX_TURNS:,} questions are answered at a time. "
             f"Try again in {TooManyTurns.retry_seconds} seconds."
         )
+    return int(counts["theirs"])

@@ -66,10 +66,10 @@ def ask(text: str, asker: Asker, *, session: str = "", collections: Sequence[str
         if bound:
             conversation.collections.set(bound)
         memory = recall(conversation, text)
-        refuse_too_many(asker.owner)
+        place = refuse_too_many(asker.owner)
         message = Message(conversation=conversation, role=Message.Author.USER, text=text)
         message.turn = envelope = envelopes.start(
-            memory, conversation_id=conversation.pk, message_id=message.pk
+            memory, conversation_id=conversation.pk, message_id=message.pk, place=place
         )
         message.save()
         conversation.status = Conversation.Status.RUNNING

@@ -56,6 +56,7 @@ class Said:
     headers: Headers = field(default_factory=dict)
     body: str | None = None  # sent as it is, instead of a completion
     hang: bool = False  # takes the call and never answers
+    until: threading.Event | None = None  # takes the call and answers when this is set
     reset: bool = False  # breaks the connection before a word
     cut_after: int | None = None  # breaks the connection after so many pieces
     choices: bool = True  # False: a completion without a choice
@@ -153,6 +154,8 @@ async def _received(reader: asyncio.StreamReader) -> Asked | None:
 async def _answer(asked: Asked, said: Said, writer: asyncio.StreamWriter) -> None:
     if said.hang:
         await asyncio.sleep(3600)
+    while said.until and not said.until.is_set():
+        await asyncio.sleep(0.01)
     if said.reset:
         writer.transport.abort()
         raise ConnectionResetError

@@ -6,6 +6,7 @@ equal request of the same owner is served from an earlier reply while that is fr
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
@@ -17,6 +18,7 @@ from agents.llm.outcomes import REPLIED, ModelFailure, Outcome
 from agents.llm.pricing import cost
 from agents.llm.requests import Reply, Request, Usage
 from agents.models import ModelCall
+from agents.outage import outlast
 from prompts.prompt import Rendered
 
 NUMBER_TAKEN = "model_call_once_per_number_of_a_subject"
@@ -83,13 +85,15 @@ def _equal(entry: Entry) -> ModelCall | None:
     if found is None:
         return None
     return _store(
-        entry,
-        found.model,
-        outcome=Outcome.OK,
-        reply=found.reply,
-        finish_reason=found.finish_reason,
-        cached_from=found,
-        cost=0,
+        _row(
+            entry,
+            found.model,
+            outcome=Outcome.OK,
+            reply=found.reply,
+            finish_reason=found.finish_reason,
+            cached_from=found,
+            cost=0,
+        )
     )
 
 
@@ -133,18 +137,14 @@ def amend(pk: int, failure: ModelFailure) -> None:
 
 def _closing(entry: Entry, model: str, **values: Any) -> ModelCall:
     try:
-        return _store(entry, model, **values)
+        return outlast(partial(_store, _row(entry, model, **values)))
     finally:
         connection.close()
 
 
-def _store(entry: Entry, model: str, **values: Any) -> ModelCall:
-    """Insert the row under its number, or the next free one when another call has it.
-
-    Another attempt at the same step may be storing its calls at the same time.
-    """
+def _row(entry: Entry, model: str, **values: Any) -> ModelCall:
     subject = entry.subject
-    row = ModelCall(
+    return ModelCall(
         subject=subject.name,
         number=entry.number,
         envelope_id=subject.envelope_id,
@@ -160,15 +160,27 @@ def _store(entry: Entry, model: str, **values: Any) -> ModelCall:
         documents=list(entry.documents),
         **values,
     )
+
+
+def _store(row: ModelCall) -> ModelCall:
+    """Insert the row under its number, or the next free one when another call has it.
+
+    Another attempt at the same step may be storing its calls at the same time. A row that is
+    there already was stored by a transaction whose end nobody heard.
+    """
+    calls = ModelCall.objects.filter(subject=row.subject)
     while True:
+        row.pk = None
         try:
             with transaction.atomic():
                 row.save(force_insert=True)
         except IntegrityError as error:
             if NUMBER_TAKEN not in str(error):
                 raise
-            taken = ModelCall.objects.filter(subject=subject.name).aggregate(last=Max("number"))
-            row.pk, row.number = None, taken["last"] + 1
+            ours = calls.filter(request_hash=row.request_hash, created=row.created).first()
+            if ours:
+                return ours
+            row.number = calls.aggregate(last=Max("number"))["last"] + 1
         else:
             return row
 

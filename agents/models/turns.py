@@ -34,6 +34,8 @@ class Envelope(models.Model):
     result_list = models.CharField(max_length=80)  # Redis stream of the final result
     deadline = models.DateTimeField()
     error_id = models.CharField(max_length=32, blank=True)
+    # How many turns its user had under way when it began: those with fewer are served first.
+    place = models.PositiveIntegerField(default=0, db_default=0)
     create_ts = models.DateTimeField(default=now)
     update_ts = models.DateTimeField(auto_now=True)
 

@@ -9,10 +9,13 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils.timezone import now
 
+from agents import outage
+from agents.llm import journal
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.models import ModelCall
 from prompts.prompt import Prompt
 from tests.agents.llm.asking import GOOD, Verdict, llm
+from tests.agents.test_outage import broken
 from tests.scripted import Asked, Said, Scripted, shaped
 
 ASKED: dict[str, Any] = {"question": "Is it good?", "hour": "noon"}
@@ -246,3 +249,14 @@ def test_a_repair_that_finds_nobody_does_not_hide_what_was_wrong(
         llm().ask(probe, Verdict, **ASKED)
     assert caught.value.outcome is Outcome.MALFORMED
     assert [row.outcome for row in ModelCall.objects.all()] == ["malformed", "server_error"]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_reply_is_stored_once_though_the_connection_broke(
+    models: Scripted, probe: Prompt, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    models.says("probe", GOOD)
+    monkeypatch.setattr(outage, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(journal, "_store", broken(2, journal._store, after=after))
+    llm().ask(probe, Verdict, **ASKED)
+    assert len(models.server.ledger) == ModelCall.objects.count() == 1

@@ -1,0 +1,77 @@
+"""PostgreSQL goes away and comes back: what was done meanwhile is recorded, once."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import DataError, OperationalError
+
+from agents import outage, steps
+from agents.models import Step
+from agents.names import Role
+from agents.recording import Outcome, record
+from agents.routing import Decision, Stage
+from tests.conftest import Begin
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outage, "PAUSE_SECONDS", 0)
+
+
+def broken(times: int, act: Callable[..., object], *, after: bool) -> Callable[..., object]:
+    """`act`, whose connection breaks so many times before it is done, or after it was."""
+    left = [times]
+
+    def acting(*args: object) -> object:
+        done = act(*args) if after or not left[0] else None
+        if left[0]:
+            left[0] -= 1
+            raise OperationalError("the connection is lost")
+        return done
+
+    return acting
+
+
+GOES_ON = Outcome(decision=Decision(Stage.RESPONSE, (Role.RESPONSE,)))
+
+
+def test_a_decision_is_recorded_once_postgresql_is_back(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    envelope = begin()
+    monkeypatch.setattr(steps, "record", broken(3, record, after=False))
+    steps.perform(envelope.pk, 1, lambda _: GOES_ON)
+    assert [step.status for step in envelope.steps.all()] == ["done", "ready"]
+
+
+def test_a_decision_whose_commit_nobody_heard_takes_effect_once(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    envelope = begin()
+    monkeypatch.setattr(steps, "record", broken(1, record, after=True))
+    steps.perform(envelope.pk, 1, lambda _: GOES_ON)
+    assert [step.status for step in envelope.steps.all()] == ["done", "ready"]
+    envelope.refresh_from_db()
+    assert envelope.process_count == 1
+
+
+def test_what_the_database_refuses_is_not_tried_again() -> None:
+    tried = []
+
+    def refused() -> None:
+        tried.append(1)
+        raise DataError("no")
+
+    with pytest.raises(DataError):
+        outage.outlast(refused)
+    assert tried == [1]
+
+
+def test_after_a_lease_nobody_waits_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Step, "LEASE", Step.LEASE * 0)
+
+    def away() -> None:
+        raise OperationalError("away")
+
+    with pytest.raises(OperationalError):
+        outage.outlast(away)
