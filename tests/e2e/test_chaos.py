@@ -8,7 +8,7 @@ import sys
 from assistant.chaos.report import ZEROS
 from tests.e2e.conftest import CHECKOUT
 
-RUN = ["manage.py", "chaos", "--json", "--minutes=0.4", "--pause=1.5", "--turns=60", "--seed=3"]
+RUN = ["manage.py", "chaos", "--json", "--minutes=0.3", "--pause=1.5", "--turns=60", "--seed=7"]
 ELSEWHERE = ("STATE_DIR", "DATABASE_URL", "REDIS_URL")
 
 

@@ -106,14 +106,15 @@ class Command(BaseCommand):
         os.environ.update(MODELS, SCRIPTED_BASE_URL=server.base_url)
         port = _free_port()
         key = _prepared()
-        chance = random.Random(seed + 1)  # noqa: S311 it has to repeat
+        # One for each thread that draws, so that what one does changes nothing for the other.
+        asking, breaking = random.Random(seed + 1), random.Random(seed + 2)  # noqa: S311 it has to repeat
         restarts = {name: options[f"restart_{name}"] for name in SERVERS if options["given"]}
         with running(port, restarts, console) as stack:
             _await(console)
-            load = Load(port, key, COLLECTION, options["at_once"], options["turns"], chance)
+            load = Load(port, key, COLLECTION, options["at_once"], options["turns"], asking)
             begins = threading.Thread(target=_patiently, args=(load,), daemon=True)
             begins.start()
-            committed = _break(stack, options, chance, begins, console)
+            committed = _break(stack, options, breaking, begins, console)
             load.ending.set()
             begins.join()
             console.print(f"{len(load.turns)} turns accepted; waiting for the last to end")
