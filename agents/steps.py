@@ -49,7 +49,11 @@ def work_off(role: Role, work: Work) -> None:
     """
     rung = True
     while rung and (taken := claim_ready(role, 1)):
-        rung = any(_perform(taken[0], work, () if leaving.told() else (take(role),)))
+        (held,) = taken
+        with _away(held):
+            came = _attempt(held, work)
+        # Asked only now: the worker may have been told to stop meanwhile.
+        rung = any(_settle(held, came, () if leaving.told() else (take(role),)))
 
 
 def perform(envelope_id: uuid.UUID, number: int, work: Work, *, quick: bool = False) -> None:
@@ -58,17 +62,11 @@ def perform(envelope_id: uuid.UUID, number: int, work: Work, *, quick: bool = Fa
     While `work` runs no connection is held and the lease is renewed, unless it is `quick`:
     done in less time than giving a connection back takes.
     """
-    if held := claim(envelope_id, number):
-        _perform(held, work, quick=quick)
-
-
-def _perform(
-    held: Claim, work: Work, then: Sequence[Command] = (), *, quick: bool = False
-) -> list[Any]:
-    """Do a claimed step; send `then` afterwards and return the replies."""
-    with nullcontext() if quick else _away(held):
-        came = _attempt(held, work)
-    return _settle(held, came, then)
+    held = claim(envelope_id, number)
+    if held:
+        with nullcontext() if quick else _away(held):
+            came = _attempt(held, work)
+        _settle(held, came)
 
 
 def perform_ready(role: Role, work: Work) -> None:

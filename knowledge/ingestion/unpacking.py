@@ -74,7 +74,8 @@ def members(name: str, body: bytes, ignored: Counter[str] | None = None) -> list
         archive = ZipFile(BytesIO(body))
     except DAMAGED as error:
         raise Unreadable(f"it is no zip, or a damaged one: {error}") from error
-    infos = [info for info in archive.infolist() if not info.is_dir()]
+    # Not by `is_dir`, which wants a name: a damaged zip may hold an entry without one.
+    infos = [info for info in archive.infolist() if not info.filename.endswith("/")]
     if len(infos) > settings.ZIP_MAX_FILES:
         raise Unreadable(f"it holds more than {settings.ZIP_MAX_FILES:,} files (ZIP_MAX_FILES)")
     found = [
