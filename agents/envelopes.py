@@ -68,10 +68,14 @@ def start(
             step_count=1,
             target_role=[Role.MANAGER],
             deadline=now() + timedelta(seconds=settings.TURN_DEADLINE_SECONDS),
-            place=place,
         )
         Step.objects.create(
-            envelope=envelope, number=1, batch=0, role=Role.MANAGER, stage=Stage.START
+            envelope=envelope,
+            number=1,
+            batch=0,
+            role=Role.MANAGER,
+            stage=Stage.START,
+            place=place,
         )
         told = events.told(
             envelope.target_list, "workflow_start", turn=identity, conversation=conversation_id

@@ -34,8 +34,6 @@ class Envelope(models.Model):
     result_list = models.CharField(max_length=80)  # Redis stream of the final result
     deadline = models.DateTimeField()
     error_id = models.CharField(max_length=32, blank=True)
-    # How many turns its user had under way when it began: those with fewer are served first.
-    place = models.PositiveIntegerField(default=0, db_default=0)
     create_ts = models.DateTimeField(default=now)
     update_ts = models.DateTimeField(auto_now=True)
 
@@ -84,6 +82,8 @@ class Step(models.Model):
     stage = models.CharField(max_length=16)
     status = models.CharField(max_length=12, choices=Status, default=Status.READY)
     attempt = models.PositiveSmallIntegerField(default=0)
+    # How many turns its user had under way when this one began: the lowest place goes first.
+    place = models.PositiveIntegerField(default=0, db_default=0)
     available_at = models.DateTimeField(default=now)
     rung_at = models.DateTimeField(default=now)
     lease_token = models.UUIDField(null=True, blank=True)
@@ -121,6 +121,11 @@ class Step(models.Model):
                 fields=("available_at",),
                 condition=Q(status__in=("ready", "running")),
                 name="step_open_by_time",
+            ),
+            models.Index(
+                fields=("role", "place", "available_at"),
+                condition=Q(status="ready"),
+                name="step_ready_in_order",
             ),
         )
 

@@ -29,7 +29,7 @@ def silence() -> None:
 def at(begin: Begin, role: Role, place: int) -> Envelope:
     """A turn of this place in its user's line, with a step for the role."""
     envelope = begin()
-    Envelope.objects.filter(pk=envelope.pk).update(place=place)
+    envelope.steps.update(place=place)
     held = claim(envelope.pk, 1)
     assert held
     finish(held, Outcome(decision=Decision(Stage.LANG, (role,))))
@@ -84,7 +84,7 @@ def test_a_worker_does_what_is_next_whichever_step_the_bell_rang_for(begin: Begi
 
 def test_the_manager_serves_in_the_same_order(begin: Begin) -> None:
     second, only = begin(), begin()
-    Envelope.objects.filter(pk=second.pk).update(place=1)
+    Step.objects.filter(envelope=second).update(place=1)
     decided: list[UUID] = []
 
     def work(held: Claim) -> Outcome:

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.usefixtures("listening")
 
 
 def place(owner: User | None) -> int:
-    return ask("Do unused days end?", Asker(owner)).place
+    return ask("Do unused days end?", Asker(owner)).steps.get().place
 
 
 def test_every_user_has_a_line_of_their_own(db: None) -> None:
