@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from django.db import Error, connection
 from django.utils.timezone import now
 
 from agents.bell import ring
+from agents.errors import AgentError
 from agents.models import Step
 from agents.names import Role
 from knowledge.liveness import identity
@@ -24,9 +26,14 @@ UPDATE agents_step
  WHERE lease_token = ANY(%s) AND status = 'running'
 RETURNING envelope_id, number, role"""
 
-_held: set[uuid.UUID] = set()
+# When each lease was last known to be ours, by time.monotonic. It passes while a process stands.
+_held: dict[uuid.UUID, float] = {}
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
+
+
+class LostError(AgentError):
+    """The lease lapsed: another worker may be doing this step by now."""
 
 
 @contextmanager
@@ -34,7 +41,7 @@ def renewed(token: uuid.UUID) -> Iterator[None]:
     """Keep the lease with this token alive while the block runs."""
     global _thread
     with _lock:
-        _held.add(token)
+        _held[token] = time.monotonic()
         if _thread is None:
             _thread = threading.Thread(target=_renew_for_ever, name="leases", daemon=True)
             _thread.start()
@@ -42,13 +49,29 @@ def renewed(token: uuid.UUID) -> Iterator[None]:
         yield
     finally:
         with _lock:
-            _held.discard(token)
+            _held.pop(token, None)
+
+
+def insist(token: uuid.UUID) -> None:
+    """Raise LostError when the lease may have lapsed: before anything that costs money.
+
+    A process that was stopped for longer than a lease finds out here, without asking anybody.
+    """
+    with _lock:
+        sure = _held.get(token)
+    if sure is not None and time.monotonic() - sure > Step.LEASE.total_seconds():
+        raise LostError
 
 
 def renew(tokens: set[uuid.UUID]) -> int:
     """Extend these leases; return how many were still ours."""
-    open_steps = Step.objects.filter(lease_token__in=tokens, status=Step.Status.RUNNING)
-    return open_steps.update(lease_until=now() + Step.LEASE)
+    at = time.monotonic()
+    ours = Step.objects.filter(lease_token__in=tokens, status=Step.Status.RUNNING)
+    ours.update(lease_until=now() + Step.LEASE)
+    kept = set(ours.values_list("lease_token", flat=True))
+    with _lock:
+        _held.update({token: at for token in _held if token in kept})
+    return len(kept)
 
 
 def hand_back() -> int:

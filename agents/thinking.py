@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 
+from agents import leases
 from agents.claims import Claim
 from agents.llm.journal import Subject
 from agents.llm.model import Model
@@ -79,6 +81,7 @@ def _model(held: Claim, asker: str) -> Model | None:
         deadline=held.deadline,
         fresh=fresh(asker),
         tokens=Tokens(held.stream, held.number, held.attempt),
+        insist=partial(leases.insist, held.token),
     )
 
 

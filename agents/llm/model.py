@@ -12,7 +12,7 @@ from agents.llm import budget, dialects, journal
 from agents.llm.choices import Choice
 from agents.llm.journal import Entry, Subject
 from agents.llm.outcomes import ModelFailure, Outcome, telling
-from agents.llm.patience import Failed, Listener, OnText, obtain
+from agents.llm.patience import Failed, Listener, OnText, nothing, obtain
 from agents.llm.requests import Reply, Request
 from agents.llm.structured import parsed, schema_of
 from agents.llm.tokens import Tokens
@@ -52,6 +52,7 @@ class Model:
     deadline: datetime | None = None
     fresh: timedelta = timedelta(0)  # how old a reply to an equal request may be
     tokens: Tokens = field(default_factory=Tokens)  # where an answer is told while it is written
+    insist: Callable[[], None] = nothing  # raises when a reply would come too late to be used
     journal: Any = journal  # where calls are found and kept; a replay brings its own
     number: int = 0  # of the last call
     calls: list[int] = field(default_factory=list)  # ids of the ModelCall rows, in order
@@ -208,6 +209,7 @@ class Model:
                 seconds=self.choice.timeout,
                 deadline=self.deadline,
                 listener=listener,
+                insist=self.insist,
             )
         except Failed as failed:
             self.calls.append(self.journal.failed(entry, failed.failure, failed.attempts).pk)

@@ -68,16 +68,27 @@ class Listener:
         self.told = False
 
 
+def nothing() -> None:
+    """Stand for what need not be done."""
+
+
 def obtain(
-    request: Request, *, seconds: float, deadline: datetime | None = None, listener: Listener
+    request: Request,
+    *,
+    seconds: float,
+    deadline: datetime | None = None,
+    listener: Listener,
+    insist: Callable[[], None] = nothing,
 ) -> tuple[Reply, list[dict[str, Any]]]:
     """Return the reply and the failed attempts before it. Raises Failed.
 
-    One attempt takes `seconds` at most, and none goes on beyond the deadline.
+    One attempt takes `seconds` at most, and none goes on beyond the deadline. What `insist`
+    raises before an attempt, because its reply would be of no use, ends them all.
     """
     attempts: list[dict[str, Any]] = []
     failure: ModelFailure | None = None
     while True:
+        insist()
         begun = time.monotonic()
         try:
             return _attempt(request, seconds, deadline, listener), attempts

@@ -53,16 +53,19 @@ def by_turn(ledger: list[Asked]) -> dict[str, list[Asked]]:
     return found
 
 
-def asked_again(calls: list[Asked], stored: list[tuple[list[dict[str, str]], float]]) -> int:
-    """Return how many of a turn's calls were made although their reply was in the journal.
+def asked_again(
+    calls: list[Asked], stored: list[tuple[list[dict[str, str]], float]]
+) -> list[Asked]:
+    """Return those of a turn's calls that were made although their reply was in the journal.
 
     `stored` are the messages of each reply in the journal, and the Unix time it was stored at.
     """
     offset = time.time() - time.monotonic()
-    return sum(
-        any(
+    return [
+        asked
+        for asked in calls
+        if any(
             messages == asked.body.get("messages") and at < asked.began + offset
             for messages, at in stored
         )
-        for asked in calls
-    )
+    ]

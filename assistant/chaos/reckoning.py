@@ -1,5 +1,6 @@
 """Reckoning: what came of the turns of a chaos run, counted in the database and the ledger."""
 
+import logging
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
@@ -12,6 +13,8 @@ from agents.models import Envelope, ModelCall, Step
 from agents.names import Status
 from assistant.chaos.model import asked_again, by_turn
 from conversations.models import Message
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -109,4 +112,11 @@ def _paid_twice(turns: dict[str, str], ledger: list[Asked]) -> int:
     for turn, request, at in journal.values_list("envelope_id", "request", "created"):
         mark = turns[str(turn)]
         stored.setdefault(mark, []).append((request["messages"], at.timestamp()))
-    return sum(asked_again(calls[mark], stored.get(mark, [])) for mark in turns.values())
+    again = {
+        turn: [asked.prompt for asked in asked_again(calls[mark], stored.get(mark, []))]
+        for turn, mark in turns.items()
+    }
+    for turn, prompts in again.items():
+        if prompts:
+            log.warning("paid twice in turn %s: %s", turn, ", ".join(prompts))
+    return sum(map(len, again.values()))
