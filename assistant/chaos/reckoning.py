@@ -116,7 +116,7 @@ def _paid_twice(turns: dict[str, str], ledger: list[Asked]) -> int:
         turn: [asked.prompt for asked in asked_again(calls[mark], stored.get(mark, []))]
         for turn, mark in turns.items()
     }
-    for turn, prompts in again.items():
+    for paid, prompts in again.items():
         if prompts:
-            log.warning("paid twice in turn %s: %s", turn, ", ".join(prompts))
+            log.warning("paid twice in turn %s: %s", paid, ", ".join(prompts))
     return sum(map(len, again.values()))
