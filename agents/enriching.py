@@ -61,7 +61,7 @@ def model_of(text: str) -> Model | None:
     if not choice.model:
         return None
     # Never a first attempt: the text may have been asked about before, by whomever.
-    return Model(choice, Subject(subject_of(digest(text)), ENRICHMENT, first_attempt=False))
+    return Model(choice, Subject(subject_of(digest(text)), ENRICHMENT))
 
 
 def beginning(page: Page) -> str:

@@ -73,7 +73,6 @@ def _model(held: Claim, asker: str) -> Model | None:
         owner=owner(held.payload),
         envelope_id=held.envelope_id,
         step_number=held.number,
-        first_attempt=held.attempt == 1,
     )
     return Model(
         choice,

@@ -33,7 +33,6 @@ class Subject:
     owner: str = ""
     envelope_id: Any = None
     step_number: int | None = None
-    first_attempt: bool = True  # nothing can have been stored for it before
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,7 @@ def find(entry: Entry) -> ModelCall | None:
 
 
 def _own(entry: Entry) -> ModelCall | None:
-    if entry.subject.first_attempt:
-        return None
+    # Looked for at every attempt: which one it is, a crash of the database may have forgotten.
     own = ModelCall.objects.filter(
         subject=entry.subject.name, request_hash=entry.digest, outcome__in=REPLIED
     )

@@ -28,7 +28,6 @@ def subject(turn: Any, role: str, number: int) -> Subject:
         envelope_id=turn,
         step_number=number,
         # Another replay may have asked for this step already.
-        first_attempt=False,
     )
 
 

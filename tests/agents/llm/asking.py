@@ -47,7 +47,6 @@ def llm(
     *,
     model: str = "fake@scripted",
     subject: str = "test/1",
-    attempt: int = 1,
     owner: str = "",
     fresh: float = 0,
     timeout: float = 5.0,
@@ -61,7 +60,7 @@ def llm(
         timeout=timeout,
         max_tokens=100,
     )
-    made_for = Subject(subject, Role.EVALUATOR, owner, first_attempt=attempt == 1)
+    made_for = Subject(subject, Role.EVALUATOR, owner)
     return Model(choice, made_for, fresh=timedelta(seconds=fresh), **changes)
 
 

@@ -30,7 +30,7 @@ def test_a_step_that_is_done_again_finds_what_it_was_answered(
 ) -> None:
     models.says("probe", GOOD)
     first = llm().ask(probe, Verdict, **ASKED)
-    assert llm(attempt=2).ask(probe, Verdict, **ASKED) == first
+    assert llm().ask(probe, Verdict, **ASKED) == first
     assert len(models.server.ledger) == ModelCall.objects.count() == 1
 
 
@@ -40,8 +40,8 @@ def test_repairs_and_second_models_are_found_again_too(models: Scripted, probe: 
 
     models.says("probe", script)
     first = llm("spare@scripted").ask(probe, Verdict, **ASKED)
-    for attempt in (2, 3):
-        again = llm("spare@scripted", attempt=attempt)
+    for _ in (2, 3):
+        again = llm("spare@scripted")
         assert again.ask(probe, Verdict, **ASKED) == first
         assert len(again.calls) == 4
     assert len(models.server.ledger) == ModelCall.objects.count() == 4
@@ -52,7 +52,7 @@ def test_a_reply_that_was_cut_is_found_again_with_the_one_that_had_more_room(
 ) -> None:
     models.says("probe", Said("{", finish="length"), GOOD)
     llm().ask(probe, Verdict, **ASKED)
-    llm(attempt=2).ask(probe, Verdict, **ASKED)
+    llm().ask(probe, Verdict, **ASKED)
     assert len(models.server.ledger) == 2
 
 
@@ -60,7 +60,7 @@ def test_a_written_text_is_told_again_from_the_journal(models: Scripted, probe: 
     models.says("probe", Said("It is good, and here is why."))
     llm().write(probe, **ASKED)
     heard: list[str] = []
-    llm(attempt=2).write(probe, on_text=heard.append, **ASKED)
+    llm().write(probe, on_text=heard.append, **ASKED)
     assert heard == ["It is good, and here is why."]
     assert len(models.server.ledger) == 1
 
@@ -69,8 +69,8 @@ def test_a_call_that_brought_no_reply_is_made_again(models: Scripted, probe: Pro
     models.says("probe", Said(status=400), GOOD)
     with pytest.raises(ModelFailure):
         llm().ask(probe, Verdict, **ASKED)
-    llm(attempt=2).ask(probe, Verdict, **ASKED)
-    llm(attempt=3).ask(probe, Verdict, **ASKED)
+    llm().ask(probe, Verdict, **ASKED)
+    llm().ask(probe, Verdict, **ASKED)
     assert len(models.server.ledger) == 2
     assert list(ModelCall.objects.values_list("number", "outcome")) == [(1, "rejected"), (2, "ok")]
 
@@ -79,8 +79,8 @@ def test_two_equal_questions_of_one_step_get_a_reply_each_and_keep_it(
     models: Scripted, probe: Prompt
 ) -> None:
     models.says("probe", shaped(good=True, why="first"), shaped(good=True, why="second"))
-    for attempt in (1, 2):
-        asked = llm(attempt=attempt)
+    for _ in (1, 2):
+        asked = llm()
         said = [asked.ask(probe, Verdict, **ASKED).why for _ in range(2)]
         assert said == ["first", "second"]
     assert len(models.server.ledger) == 2
@@ -90,7 +90,7 @@ def test_an_earlier_attempt_that_goes_on_does_not_lose_its_number_to_the_next(
     models: Scripted, probe: Prompt
 ) -> None:
     models.says("probe", GOOD)
-    slow, quick = llm(), llm(attempt=2)
+    slow, quick = llm(), llm()
     quick.ask(probe, Verdict, question="Another one?", hour="noon")
     slow.ask(probe, Verdict, **ASKED)
     assert numbers() == [1, 2]
@@ -100,7 +100,7 @@ def test_attempts_that_store_at_the_same_time_both_store(models: Scripted, probe
     models.says("probe", lambda asked: Said(GOOD.text, seconds=0.2))
 
     def ask(place: int) -> None:
-        llm(attempt=2).ask(probe, Verdict, question=f"Number {place}?", hour="noon")
+        llm().ask(probe, Verdict, question=f"Number {place}?", hour="noon")
         close_old_connections()
 
     threads = [threading.Thread(target=ask, args=(place,)) for place in range(6)]
@@ -119,7 +119,7 @@ def test_no_connection_is_held_while_a_model_is_asked(models: Scripted, probe: P
         return GOOD
 
     models.says("probe", watching)
-    llm(attempt=2, owner="user:1/ada", fresh=60).ask(probe, Verdict, **ASKED)
+    llm(owner="user:1/ada", fresh=60).ask(probe, Verdict, **ASKED)
     (stats,) = seen
     assert stats["pool_available"] == stats["pool_size"]
 
@@ -238,7 +238,7 @@ def test_a_stored_reply_serves_also_when_its_provider_is_not_set_any_more(
     models.says("probe", Said("no JSON"), GOOD)
     llm().ask(probe, Verdict, **ASKED)
     del settings.PROVIDERS["scripted"]
-    assert llm(attempt=2).ask(probe, Verdict, **ASKED).good
+    assert llm().ask(probe, Verdict, **ASKED).good
 
 
 def test_a_repair_that_finds_nobody_does_not_hide_what_was_wrong(

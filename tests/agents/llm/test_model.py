@@ -182,5 +182,5 @@ def test_a_call_takes_few_statements(
 ) -> None:
     models.says("probe", GOOD)
     # The price, and the row between its savepoint's beginning and end.
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         llm().ask(probe, Verdict, **ASKED)
