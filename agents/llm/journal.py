@@ -21,6 +21,8 @@ from agents.models import ModelCall
 from agents.outage import outlast
 from prompts.prompt import Rendered
 
+# A commit that writes to the log waits until the log is on the disk, with all before it.
+ON_DISK = "SELECT pg_logical_emit_message(true, 'docent', '')"
 NUMBER_TAKEN = "model_call_once_per_number_of_a_subject"
 
 
@@ -55,9 +57,22 @@ def find(entry: Entry) -> ModelCall | None:
     Leaves no connection open.
     """
     try:
-        return _own(entry) or _equal(entry)
+        found = _own(entry) or _equal(entry)
+        if found is None:
+            _remember_the_claim()
+        return found
     finally:
         connection.close()
+
+
+def _remember_the_claim() -> None:
+    """Have all that was committed so far outlive a crash of the database.
+
+    Claims don't wait for the disk. One that was forgotten would let another worker ask the model
+    at the same time.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(ON_DISK)
 
 
 def _own(entry: Entry) -> ModelCall | None:

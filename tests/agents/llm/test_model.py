@@ -181,6 +181,6 @@ def test_a_call_takes_few_statements(
     models: Scripted, probe: Prompt, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     models.says("probe", GOOD)
-    # The reply from before, the price, and the row between its savepoint's beginning and end.
-    with django_assert_num_queries(5):
+    # Looked for, the claim kept, the price, and the row between its savepoint's begin and end.
+    with django_assert_num_queries(6):
         llm().ask(probe, Verdict, **ASKED)
