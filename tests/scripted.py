@@ -1,5 +1,6 @@
 """Scripted: models for tests, behind a real HTTP server that says what the test tells it to."""
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from knowledge.providers import Provider
 __all__ = ["Asked", "ModelServer", "Said", "Scripted", "shaped"]
 
 KEY = "a-secret-key"
+STEPS = itertools.count(1)
 
 
 @dataclass
@@ -40,8 +42,9 @@ class Scripted:
             return said.pop(0) if len(said) > 1 else said[0]
         return said or Said(status=500)
 
-    def model(self, role: str, subject: str = "test/1", **changes: object) -> Model:
-        """Return the model of a role, asking this server in nobody's name."""
+    def model(self, role: str, subject: str = "", **changes: object) -> Model:
+        """Return the model of a role, asking this server for nobody, in a step of its own."""
+        subject = subject or f"test/{next(STEPS)}"
         choice = replace(settings.MODELS[role], model="fake@scripted", timeout=5.0)
         return Model(choice, Subject(subject, role), fresh=timedelta(0), **changes)  # type: ignore[arg-type]
 
