@@ -1,18 +1,15 @@
 """Hybrid: LangChain's hybrid search on the rows of a collection, run by a Python of its own."""
 
-import json
-import subprocess
 from pathlib import Path
 
 from django.conf import settings
 from django.db import connection
 
 from knowledge.bench.corpus import Questions
-from knowledge.bench.errors import NotComparable
+from knowledge.bench.elsewhere import told
 from knowledge.names import LOCAL_MODEL
 
 SIDE = Path(__file__).with_name("hybrid_side.py")
-PATIENCE_SECONDS = 3600
 ADDRESS = ("NAME", "USER", "PASSWORD", "HOST", "PORT")
 
 
@@ -32,18 +29,5 @@ def beside(collection: str, questions: Questions, python: str) -> tuple[list[flo
         "vectors": questions.vectors.tolist(),
         "meant": questions.meant,
     }
-    try:
-        done = subprocess.run(  # noqa: S603
-            [python, str(SIDE)],
-            input=json.dumps(request),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotComparable(f"{python} cannot run the comparison: {error}") from error
-    if done.returncode:
-        raise NotComparable(f"{python} could not compare: {done.stderr.strip()[-1000:]}")
-    answer = json.loads(done.stdout)
+    answer = told(python, SIDE, request)
     return answer["milliseconds"], round(answer["found"], 3)

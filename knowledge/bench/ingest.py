@@ -6,7 +6,6 @@ both its forms; and on request the same folder through LangChain.
 """
 
 import json
-import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from knowledge import ingestion
-from knowledge.bench.errors import NotComparable
+from knowledge.bench.elsewhere import told
 from knowledge.embedding import Vectors, models
 from knowledge.embedding.local import LOCAL
 from knowledge.embedding.weights import package_folder
@@ -33,7 +32,6 @@ STAGED, WHOLE = "bench-staged", "bench-whole"
 ENCODED = 128  # texts that both forms of the encoder are given
 ROUNDS = 3
 LANGCHAIN = Path(__file__).with_name("langchain_side.py")
-PATIENCE_SECONDS = 3600
 
 Tell = Callable[[str], Any]
 
@@ -200,19 +198,7 @@ def langchain(findings: Findings, python: str, tell: Tell) -> dict[str, Any]:
         "model": str(package_folder()),
         "connection": address(),
     }
-    try:
-        done = subprocess.run(  # noqa: S603
-            [python, str(LANGCHAIN)],
-            input=json.dumps(request),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
-        raise NotComparable(f"LangChain in {python} did not get through: {said}") from error
-    theirs: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    theirs: dict[str, Any] = told(python, LANGCHAIN, request)
     return theirs
 
 
