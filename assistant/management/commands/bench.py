@@ -3,10 +3,10 @@
 import json
 import sys
 import time
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, _SubParsersAction
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -24,6 +24,7 @@ from assistant.rehearsal import COLLECTION, rehearsing
 from knowledge.bench import ingest, search
 from knowledge.errors import KnowledgeError
 
+Benches: TypeAlias = "_SubParsersAction[CommandParser]"
 START_SECONDS = 60.0
 WORKERS = ("manager", "agents", *bare.QUEUES)
 
@@ -39,53 +40,20 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the benches."""
         benches = parser.add_subparsers(dest="bench", required=True)
-        hops_parser = benches.add_parser("hops", help="what durability costs")
-        hops_parser.add_argument("--rounds", type=int, default=30, help="single turns (30)")
-        hops_parser.add_argument("--at-once", type=int, default=100, help="turns at once (100)")
-        hops_parser.add_argument(
-            "--vs-langgraph",
-            nargs="?",
-            default="",
-            const=sys.executable,
-            metavar="PYTHON",
-            help="measure LangGraph in the same run; a Python that has it and its PostgreSQL "
-            "checkpointer, if that is not the one of Docent",
-        )
-        # What a worker process of the bench is started with; not for people.
-        hops_parser.add_argument("--worker", choices=WORKERS, help="internal")
-        search_parser = benches.add_parser("search", help="how fast passages are found")
-        search_parser.add_argument(
-            "--chunks", type=_positive, default=10_000, help="made up for it (10000)"
-        )
-        ingest_parser = benches.add_parser("ingest", help="how fast a folder becomes searchable")
-        ingest_parser.add_argument("folder", type=Path, metavar="FOLDER")
-        answer_parser = benches.add_parser("answer", help="how long a question waits for models")
-        answer_parser.add_argument(
-            "--seconds", type=float, default=1.0, help="that each call of a model takes (1)"
-        )
-        answer_parser.add_argument(
-            "--questions", type=_positive, default=100, help="asked twice, at 0 seconds a call"
-        )
-        inflight_parser = benches.add_parser("inflight", help="many turns at once")
-        inflight_parser.add_argument("--turns", type=_positive, default=300, help="at once (300)")
-        inflight_parser.add_argument(
-            "--latency", type=float, default=1.0, help="seconds that each call takes (1)"
-        )
-        inflight_parser.add_argument(
-            "--concurrency", type=_positive, default=4, help="steps of a role per copy (4)"
-        )
-        inflight_parser.add_argument(
-            "--copies", type=_positive, default=2, help="processes of agents (2)"
-        )
-        inflight_parser.add_argument("--serve", action="store_true", help="internal")
-        for each in (search_parser, ingest_parser):
+        with_langchain = (_search_arguments(benches), _ingest_arguments(benches))
+        for each in with_langchain:
             each.add_argument(
                 "--langchain-python",
                 default="",
                 metavar="PATH",
                 help="a Python that has LangChain, to measure it in the same run",
             )
-        for each in (hops_parser, search_parser, ingest_parser, answer_parser, inflight_parser):
+        others = (
+            _hops_arguments(benches),
+            _answer_arguments(benches),
+            _inflight_arguments(benches),
+        )
+        for each in (*with_langchain, *others):
             each.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -108,6 +76,61 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(measured))
         else:
             Console().print(table(measured, options))
+
+
+def _hops_arguments(benches: Benches) -> CommandParser:
+    parser = benches.add_parser("hops", help="what durability costs")
+    parser.add_argument("--rounds", type=int, default=30, help="single turns (30)")
+    parser.add_argument("--at-once", type=int, default=100, help="turns at once (100)")
+    parser.add_argument(
+        "--vs-langgraph",
+        nargs="?",
+        default="",
+        const=sys.executable,
+        metavar="PYTHON",
+        help="measure LangGraph in the same run; a Python that has it and its PostgreSQL "
+        "checkpointer, if that is not the one of Docent",
+    )
+    # What a worker process of the bench is started with; not for people.
+    parser.add_argument("--worker", choices=WORKERS, help="internal")
+    return parser
+
+
+def _search_arguments(benches: Benches) -> CommandParser:
+    parser = benches.add_parser("search", help="how fast passages are found")
+    parser.add_argument("--chunks", type=_positive, default=10_000, help="made up for it (10000)")
+    return parser
+
+
+def _ingest_arguments(benches: Benches) -> CommandParser:
+    parser = benches.add_parser("ingest", help="how fast a folder becomes searchable")
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    return parser
+
+
+def _answer_arguments(benches: Benches) -> CommandParser:
+    parser = benches.add_parser("answer", help="how long a question waits for models")
+    parser.add_argument(
+        "--seconds", type=float, default=1.0, help="that each call of a model takes (1)"
+    )
+    parser.add_argument(
+        "--questions", type=_positive, default=100, help="asked twice, at 0 seconds a call"
+    )
+    return parser
+
+
+def _inflight_arguments(benches: Benches) -> CommandParser:
+    parser = benches.add_parser("inflight", help="many turns at once")
+    parser.add_argument("--turns", type=_positive, default=300, help="at once (300)")
+    parser.add_argument(
+        "--latency", type=float, default=1.0, help="seconds that each call takes (1)"
+    )
+    parser.add_argument(
+        "--concurrency", type=_positive, default=4, help="steps of a role per copy (4)"
+    )
+    parser.add_argument("--copies", type=_positive, default=2, help="processes of agents (2)")
+    parser.add_argument("--serve", action="store_true", help="internal")
+    return parser
 
 
 def _hops(options: dict[str, Any]) -> Figures:
