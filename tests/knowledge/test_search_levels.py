@@ -1,103 +1,19 @@
 """Levels of a search: what each finds, what filters leave, and why something is no result."""
 
 import json
-from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
-from django.db import connection, transaction
-from numpy.typing import NDArray
-from pgvector import HalfVector
+from django.db import connection
 from pytest_django import Settings
 
 from knowledge import postings
-from knowledge.models import (
-    Chunk,
-    ChunkVector,
-    Collection,
-    Document,
-    DocumentVector,
-    Section,
-    SectionVector,
-    document_id,
-)
 from knowledge.names import LOCAL_MODEL
-from knowledge.search import Found, expansion, find, indexes, near, neighbours, scales, search
-from knowledge.search.explanation import Considered, Wording
-from knowledge.search.scope import Scope, scope_of
+from knowledge.search import indexes, near, neighbours
+from knowledge.search.scope import scope_of
+from tests.knowledge.levels import ask, page, reasons, texts, towards
 
 pytestmark = pytest.mark.django_db
-
-DIMENSIONS = 384
-OTHER = "other@own"
-
-Vectors = NDArray[np.float32]
-
-
-def towards(*parts: float, dimensions: int = DIMENSIONS) -> Vectors:
-    """Return the unit vector with these first coordinates."""
-    vector = np.zeros(dimensions, dtype=np.float32)
-    vector[: len(parts)] = parts
-    return vector / np.linalg.norm(vector)
-
-
-def page(
-    source: str,
-    *chunks: tuple[str, Vectors],
-    collection: str = "sea",
-    model: str = LOCAL_MODEL,
-    sections: Sequence[Sequence[str]] = (),
-    **fields: object,
-) -> Document:
-    """Return a document of chunks, each in a section of its own unless `sections` are shared."""
-    home, _ = Collection.objects.get_or_create(name=collection, defaults={"embedding_model": model})
-    place = {"collection": home, "model": model}
-    values = {"id": document_id(collection, source), "title": "", "source": source, **fields}
-    document = Document.objects.create(collection=home, **values)
-    made: dict[tuple[str, ...], Section] = {}
-    paths = [tuple(path) for path in sections] or [(f"{n}",) for n in range(len(chunks))]
-    for number, ((text, vector), path) in enumerate(zip(chunks, paths, strict=True), start=1):
-        if path not in made:
-            made[path] = Section.objects.create(document=document, number=number, path=list(path))
-            SectionVector.objects.create(section=made[path], embedding=HalfVector(vector), **place)
-        chunk = Chunk.objects.create(
-            document=document, section=made[path], number=number, text=text, tokens=1
-        )
-        ChunkVector.objects.create(chunk=chunk, embedding=HalfVector(vector), **place)
-    mean = np.mean([vector for _, vector in chunks], axis=0)
-    DocumentVector.objects.create(document=document, embedding=HalfVector(mean), **place)
-    postings.write(document)
-    postings.refresh(home.pk)
-    return document
-
-
-def ask(
-    text: str = "",
-    vector: Vectors | None = None,
-    *,
-    where: Scope | None = None,
-    limit: int = 8,
-    explain: bool = False,
-) -> Found:
-    """Return what is found for a text and the local model's vector."""
-    vectors = {} if vector is None else {LOCAL_MODEL: vector[np.newaxis]}
-    return find(
-        [Wording(text, "question", 1.0)],
-        vectors,
-        where or scope_of([]),
-        limit=limit,
-        explain=explain,
-        milliseconds={},
-    )
-
-
-def texts(found: Found) -> list[str]:
-    return [passage.text for passage in found.passages]
-
-
-def reasons(found: Found) -> dict[str, Considered]:
-    assert found.explain
-    return {each.text: each for each in found.explain.candidates}
 
 
 def test_rare_words_count_more_than_frequent_ones() -> None:
@@ -244,107 +160,3 @@ def test_source_of_a_pdf_leads_to_the_page(source: str, found: str) -> None:
     document.chunks.update(page=7)
     (passage,) = ask("whale").passages
     assert (passage.source, passage.page) == (found, 7)
-
-
-@pytest.fixture
-def written() -> Iterator[list[str]]:
-    """Note for which questions other texts are written."""
-    asked: list[str] = []
-
-    def alternatives(question: str) -> list[tuple[str, str, float]]:
-        asked.append(question)
-        return [("expand", "foghorn", 0.5), ("hyde", "It sounds at night.", 0.5)]
-
-    expansion.register(alternatives)  # type: ignore[arg-type]
-    yield asked
-    expansion._sources.clear()
-
-
-@pytest.mark.parametrize(
-    ("wanted", "kinds"),
-    [
-        ("off", ["question"]),
-        ("expand", ["question", "expand"]),
-        ("hyde", ["question", "hyde"]),
-        ("both", ["question", "expand", "hyde"]),
-    ],
-)
-def test_only_wanted_texts_are_searched_for_beside_the_question(
-    wanted: str, kinds: list[str], settings: Settings, written: list[str]
-) -> None:
-    settings.SEARCH_EXPANSION = wanted
-    page("a", ("foghorn", towards(1)))
-    found = search("whale", collections=["sea"], explain=True)
-    assert found.explain
-    assert [each.kind for each in found.explain.wordings] == kinds
-    assert bool(written) == (wanted != "off")
-
-
-def test_statistics_say_that_nobody_writes_other_texts(settings: Settings) -> None:
-    settings.SEARCH_EXPANSION = "both"
-    page("a", ("foghorn", towards(1)))
-    assert search("whale", collections=["sea"]).stats["expansion"] == expansion.NOBODY
-
-
-def both(vector: Vectors, other: Vectors) -> Found:
-    """Ask two models at once."""
-    with transaction.atomic():
-        return find(
-            [Wording("", "question", 1.0)],
-            {LOCAL_MODEL: vector[np.newaxis], OTHER: other[np.newaxis]},
-            scope_of([]),
-            limit=4,
-            milliseconds={},
-        )
-
-
-def test_collections_of_different_models_are_searched_together() -> None:
-    page("a", ("first", towards(1, 0.5)), ("third", towards(1, 2)))
-    page(
-        "b",
-        ("second", towards(1, 0.1, dimensions=512)),
-        ("fourth", towards(1, 0.2, dimensions=512)),
-        collection="wide",
-        model=OTHER,
-    )
-    found = both(towards(1), towards(1, dimensions=512))
-    assert {*texts(found)[:2]} == {"first", "second"}
-    assert {*texts(found)[2:]} == {"third", "fourth"}
-    cosines = {each.text: each.cosine for each in found.passages}
-    assert cosines["first"] == pytest.approx(1 / 1.25**0.5, abs=1e-3)
-    assert cosines["second"] == pytest.approx(1 / 1.01**0.5, abs=1e-3)
-
-
-def test_a_model_to_which_all_is_alike_has_its_differences_scaled() -> None:
-    random = np.random.default_rng(2)
-    rows = [towards(10, *random.standard_normal(30)) for _ in range(scales.FEWEST)]
-    page("a", *((f"{n}", row) for n, row in enumerate(rows)), model=OTHER)
-    scales.forget()
-    assert scales.scale(OTHER) > 2
-    assert scales.scale(LOCAL_MODEL) == scales.scale("nobody@own") == 1.0
-    scales.forget()
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("dimensions", [4000, 4001, 4096])
-def test_long_vectors_are_indexed_and_found(
-    dimensions: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(near, "is_small", lambda scope: False)
-    random = np.random.default_rng(3)
-    rows = random.standard_normal((40, dimensions)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    page("a", *((f"{n}", row) for n, row in enumerate(rows)), model=OTHER)
-    indexes.ensure(OTHER, dimensions)
-    indexes.ensure(OTHER, dimensions)
-    assert all(indexes.is_valid(indexes.name(kind, OTHER)) for kind in indexes.KINDS)
-    found = find(
-        [Wording("", "question", 1.0)],
-        {OTHER: rows[5][np.newaxis]},
-        scope_of([]),
-        limit=1,
-        milliseconds={},
-    )
-    assert texts(found) == ["5"]
-    indexes.drop(OTHER)
-    assert not indexes.is_valid(indexes.name("chunk", OTHER))
