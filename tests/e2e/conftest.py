@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.sensible import Sensible, thinking
 from tests.servers import empty_database, redis_database
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
@@ -133,12 +134,41 @@ def await_readiness(docent: Docent, process: "subprocess.Popen[bytes]") -> None:
     pytest.fail(f"up did not become ready:\n{docent.log.read_text()}")
 
 
+@contextmanager
+def furnished(number: int, log: Path, **more: str) -> Iterator[Docent]:
+    """Run a Docent with the collection `teapot` and a staff key."""
+    with running(Docent(free_port(), environment(number) | more, log=log)) as started:
+        ingested = started.manage("ingest", str(PAGES), "--collection", "teapot")
+        assert ingested.returncode == 0, ingested.stderr
+        started.key = new_key(started, "tester")
+        yield started
+
+
+def new_key(docent: Docent, name: str) -> str:
+    """Return a staff key for a user of this name."""
+    return docent.manage("apikey", "create", name, "--staff").stdout.strip()
+
+
+def by_models(server: Sensible) -> dict[str, str]:
+    """Return the settings by which every role asks this server, and nothing is served twice."""
+    return {
+        "SCRIPTED_BASE_URL": server.server.base_url,
+        "GEN_MODEL": "fake@scripted",
+        "ENRICHMENT_MODEL": "none",
+        **{f"CACHE_{kind}_SECONDS": "0" for kind in ("MODEL", "TRANSLATION", "QUALITY", "SEARCH")},
+    }
+
+
 @pytest.fixture(scope="session")
 def docent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docent]:
     """Docent with the collection `teapot` and a staff key."""
     log = tmp_path_factory.mktemp("docent") / "up.log"
-    with running(Docent(free_port(), environment(1), log=log)) as started:
-        ingested = started.manage("ingest", str(PAGES), "--collection", "teapot")
-        assert ingested.returncode == 0, ingested.stderr
-        started.key = started.manage("apikey", "create", "tester", "--staff").stdout.strip()
+    with furnished(1, log) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Sensible]:
+    """The model server, for the time of a file."""
+    with thinking() as models:
+        yield models

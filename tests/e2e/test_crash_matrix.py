@@ -14,10 +14,19 @@ import psycopg
 import pytest
 import redis
 
-from tests.e2e.conftest import CHECKOUT, PAGES, Docent, environment, free_port, running
+from tests.e2e.conftest import (
+    CHECKOUT,
+    PAGES,
+    Docent,
+    by_models,
+    environment,
+    free_port,
+    new_key,
+    running,
+)
 from tests.e2e.test_crashes import assert_answered_once, begin, endings
 from tests.e2e.test_ingest_crashes import PATIENCE_SECONDS, Query, rows
-from tests.sensible import Sensible, thinking
+from tests.sensible import Sensible
 
 FAILPOINTS = CHECKOUT / "tests/e2e/failpoints"
 # Found well, but not so well that the evaluator need not look at it.
@@ -72,14 +81,6 @@ WHERE turn.id = %s
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Sensible]:
-    """The model server, which counts the calls."""
-    with thinking() as models:
-        models.says("enrichment", DESCRIBED)
-        yield models
-
-
-@pytest.fixture(scope="module")
 def deaths(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file that says where the next process dies."""
     path = tmp_path_factory.mktemp("failpoints") / "deaths"
@@ -96,21 +97,17 @@ def docent(
     more = {
         "FAILPOINTS": str(deaths),
         "PYTHONPATH": str(FAILPOINTS),
-        "SCRIPTED_BASE_URL": server.server.base_url,
-        "GEN_MODEL": "fake@scripted",
+        **by_models(server),
         "ENRICHMENT_MODEL": "fake@scripted",
         "ROUTES": "documentation,fallback",
         "TURN_DEADLINE_SECONDS": "300",
-        "CACHE_MODEL_SECONDS": "0",
-        "CACHE_TRANSLATION_SECONDS": "0",
-        "CACHE_QUALITY_SECONDS": "0",
         "CACHE_SEARCH_SECONDS": "600",
     }
     with running(Docent(free_port(), environment(14) | more, log=log)) as started:
         take_in(started, PAGES, "teapot")
         # `up` begins with it, too: whoever comes second waits for the other.
         take_in(started, CHECKOUT / "docs", "docent")
-        started.key = started.manage("apikey", "create", "matrix", "--staff").stdout.strip()
+        started.key = new_key(started, "matrix")
         yield started
 
 

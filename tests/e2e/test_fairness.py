@@ -18,9 +18,9 @@ import pytest
 from agents.bench.modelserver import Asked, Said
 from agents.bench.replies import cited
 from agents.names import INSTANCES, Role
-from tests.e2e.conftest import PAGES, Answer, Docent, environment, free_port, running
+from tests.e2e.conftest import Answer, Docent, by_models, furnished, new_key
 from tests.e2e.test_crashes import PATIENCE_SECONDS, endings
-from tests.sensible import Sensible, thinking
+from tests.sensible import Sensible
 
 LIMIT = 30
 # The process of all roles but the manager has fewer threads than there are turns under way here.
@@ -55,28 +55,15 @@ class Gates:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Sensible]:
-    with thinking() as models:
-        yield models
-
-
-@pytest.fixture(scope="module")
 def docent(server: Sensible, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docent]:
     """Docent in the compact layout with a model for every role."""
     log = tmp_path_factory.mktemp("fairness") / "up.log"
     more = {
-        "SCRIPTED_BASE_URL": server.server.base_url,
-        "GEN_MODEL": "fake@scripted",
-        "ENRICHMENT_MODEL": "none",
         "RESPONSE_TIMEOUT": "300",
         "TURN_DEADLINE_SECONDS": "600",
         "MAX_TURNS_PER_KEY": str(LIMIT),
-        "CACHE_MODEL_SECONDS": "0",
     }
-    with running(Docent(free_port(), environment(12) | more, log=log)) as started:
-        ingested = started.manage("ingest", str(PAGES), "--collection", "teapot")
-        assert ingested.returncode == 0, ingested.stderr
-        started.key = new_key(started, "watcher")
+    with furnished(12, log, **by_models(server), **more) as started:
         yield started
 
 
@@ -106,10 +93,6 @@ def held(docent: Docent, server: Sensible, heavy: str) -> Iterator[tuple[Gates, 
             gates.open()
         ended = endings(docent, turns)
     assert [reply["status"] for reply in ended] == ["completed"] * LIMIT
-
-
-def new_key(docent: Docent, name: str) -> str:
-    return docent.manage("apikey", "create", name, "--staff").stdout.strip()
 
 
 def ask(docent: Docent, key: str, message: str) -> Answer:

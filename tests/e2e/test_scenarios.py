@@ -8,37 +8,17 @@ import pytest
 
 from agents.bench.modelserver import Asked, Said
 from agents.bench.replies import cited, data
-from tests.e2e.conftest import PAGES, Docent, environment, free_port, running
-from tests.sensible import Sensible, thinking
+from tests.e2e.conftest import Docent, by_models, furnished
+from tests.sensible import Sensible
 
 INTAKE = {"guardrails", "router", "search"}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Sensible]:
-    """The model server, for the time of this file."""
-    with thinking() as models:
-        yield models
 
 
 @pytest.fixture(scope="module")
 def docent(server: Sensible, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docent]:
     """Docent with a model for every role, both routes open, and caches off."""
     log = tmp_path_factory.mktemp("thinking") / "up.log"
-    models = {
-        "SCRIPTED_BASE_URL": server.server.base_url,
-        "GEN_MODEL": "fake@scripted",
-        "ENRICHMENT_MODEL": "none",
-        "ROUTES": "documentation,fallback",
-        "CACHE_MODEL_SECONDS": "0",
-        "CACHE_TRANSLATION_SECONDS": "0",
-        "CACHE_QUALITY_SECONDS": "0",
-        "CACHE_SEARCH_SECONDS": "0",
-    }
-    with running(Docent(free_port(), environment(13) | models, log=log)) as started:
-        ingested = started.manage("ingest", str(PAGES), "--collection", "teapot")
-        assert ingested.returncode == 0, ingested.stderr
-        started.key = started.manage("apikey", "create", "thinker", "--staff").stdout.strip()
+    with furnished(13, log, **by_models(server), ROUTES="documentation,fallback") as started:
         yield started
 
 
