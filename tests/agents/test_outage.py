@@ -35,20 +35,12 @@ def broken(times: int, act: Callable[..., object], *, after: bool) -> Callable[.
 GOES_ON = Outcome(decision=Decision(Stage.RESPONSE, (Role.RESPONSE,)))
 
 
-def test_a_decision_is_recorded_once_postgresql_is_back(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("times", "after"), [(3, False), (1, True)], ids=["away", "unheard"])
+def test_a_decision_takes_effect_once_though_the_connection_broke(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, times: int, after: bool
 ) -> None:
     envelope = begin()
-    monkeypatch.setattr(steps, "record", broken(3, record, after=False))
-    steps.perform(envelope.pk, 1, lambda _: GOES_ON)
-    assert [step.status for step in envelope.steps.all()] == ["done", "ready"]
-
-
-def test_a_decision_whose_commit_nobody_heard_takes_effect_once(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    envelope = begin()
-    monkeypatch.setattr(steps, "record", broken(1, record, after=True))
+    monkeypatch.setattr(steps, "record", broken(times, record, after=after))
     steps.perform(envelope.pk, 1, lambda _: GOES_ON)
     assert [step.status for step in envelope.steps.all()] == ["done", "ready"]
     envelope.refresh_from_db()
