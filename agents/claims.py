@@ -12,8 +12,7 @@ from agents import leases
 from agents.models import Step
 from agents.names import Role
 
-# Functions of the database, made by migrations: a round trip each, and planned only once.
-CLAIM = "SELECT * FROM agents_claim(%s, %s, %s, %s, %s, %s)"
+# A function of the database, made by a migration: one round trip, and planned only once.
 CLAIM_READY = "SELECT * FROM agents_claim_ready(%s, %s, %s, %s, %s)"
 
 
@@ -30,19 +29,6 @@ class Claim:
     process_count: int
     stream: str
     deadline: datetime
-
-
-def claim(envelope_id: uuid.UUID, number: int) -> Claim | None:
-    """Take the step in one round trip; None when it is taken, finished or not due."""
-    token = uuid.uuid4()
-    given: list[Any] = [envelope_id, number, token, leases.WORKER, Step.LEASE, Step.ATTEMPTS]
-    with connection.cursor() as cursor:
-        cursor.execute(CLAIM, given)
-        row = cursor.fetchone()
-    if row is None:
-        return None
-    role, attempt, payload, *rest = row
-    return Claim(envelope_id, number, Role(role), attempt, token, json.loads(payload), *rest)
 
 
 def claim_ready(role: Role, most: int) -> list[Claim]:

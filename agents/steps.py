@@ -6,9 +6,8 @@ token, and only the holder of the current token can finish it.
 
 import logging
 import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from django.db import DataError, IntegrityError, connection, transaction
 
 from agents import envelopes, events, faults, leases, leaving, thinking
 from agents.bell import take, wait
-from agents.claims import Claim, claim, claim_ready
+from agents.claims import Claim, claim_ready
 from agents.contract import REGISTRY
 from agents.errors import AgentError
 from agents.events import Command, send
@@ -25,7 +24,7 @@ from agents.names import Role, Status
 from agents.outage import outlast
 from agents.recording import Outcome, record, record_all
 
-__all__ = ("claim", "claim_ready", "fail", "finish", "perform", "perform_ready", "run_agent")
+__all__ = ("claim_ready", "fail", "finish", "perform_ready", "run_agent", "work_off")
 
 log = logging.getLogger(__name__)
 
@@ -54,19 +53,6 @@ def work_off(role: Role, work: Work) -> None:
             came = _attempt(held, work)
         # Asked only now: the worker may have been told to stop meanwhile.
         rung = any(_settle(held, came, () if leaving.told() else (take(role),)))
-
-
-def perform(envelope_id: uuid.UUID, number: int, work: Work, *, quick: bool = False) -> None:
-    """Do this very step if it is still to be done.
-
-    While `work` runs no connection is held and the lease is renewed, unless it is `quick`:
-    done in less time than giving a connection back takes.
-    """
-    held = claim(envelope_id, number)
-    if held:
-        with nullcontext() if quick else _away(held):
-            came = _attempt(held, work)
-        _settle(held, came)
 
 
 def perform_ready(role: Role, work: Work) -> None:

@@ -13,7 +13,8 @@ from agents.models import Envelope
 from agents.names import Role
 from agents.recording import Outcome
 from agents.routing import Decision, Stage
-from agents.steps import claim, finish, work_off
+from agents.steps import finish, work_off
+from tests.agents.claiming import claim
 from tests.conftest import Begin
 
 

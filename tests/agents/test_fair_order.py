@@ -16,7 +16,8 @@ from agents.models import Envelope, Step
 from agents.names import Role
 from agents.recording import Outcome
 from agents.routing import Decision, Stage
-from agents.steps import claim, finish, perform_ready, work_off
+from agents.steps import finish, perform_ready, work_off
+from tests.agents.claiming import claim
 from tests.conftest import Begin
 
 

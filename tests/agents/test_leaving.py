@@ -21,7 +21,8 @@ from agents.models import Envelope, Step
 from agents.names import Role
 from agents.recording import Outcome
 from agents.routing import Decision, Stage
-from agents.steps import claim, finish
+from agents.steps import finish
+from tests.agents.claiming import claim
 from tests.conftest import Begin
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent

@@ -13,7 +13,8 @@ from agents.models import Envelope
 from agents.names import Role, Status
 from agents.recording import Outcome
 from agents.routing import Decision, Stage
-from agents.steps import AT_ONCE, claim, finish, perform_ready
+from agents.steps import AT_ONCE, finish, perform_ready
+from tests.agents.claiming import claim
 from tests.conftest import Begin
 
 

@@ -41,7 +41,7 @@ def test_a_decision_takes_effect_once_though_the_connection_broke(
 ) -> None:
     envelope = begin()
     monkeypatch.setattr(steps, "record", broken(times, record, after=after))
-    steps.perform(envelope.pk, 1, lambda _: GOES_ON)
+    steps.work_off(Role.MANAGER, lambda _: GOES_ON)
     assert [step.status for step in envelope.steps.all()] == ["done", "ready"]
     envelope.refresh_from_db()
     assert envelope.process_count == 1

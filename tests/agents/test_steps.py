@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils.timezone import now
 
-from agents import envelopes, leases
+from agents import envelopes, leases, sweeper
 from agents.claims import Claim
 from agents.contract import Contract, Done
 from agents.errors import AgentError
@@ -16,7 +16,8 @@ from agents.models import Envelope, Fault, Step, turns
 from agents.names import Role, Status
 from agents.recording import Outcome
 from agents.routing import Decision, Stage
-from agents.steps import claim, fail, finish, perform
+from agents.steps import fail, finish, work_off
+from tests.agents.claiming import claim
 from tests.conftest import Begin
 
 
@@ -31,8 +32,9 @@ def to(*roles: Role) -> Outcome:
 
 
 def lapse(envelope: Envelope, number: int) -> None:
-    """Let the lease of a step run out."""
+    """Let the lease of a step run out, and the sweeper see it."""
     envelope.steps.filter(number=number).update(lease_until=now() - timedelta(seconds=1))
+    sweeper.sweep()
 
 
 @pytest.fixture
@@ -58,8 +60,8 @@ def test_a_finished_step_is_not_done_again(begin: Begin) -> None:
         done.append(step.number)
         return to(Role.LANG)
 
-    perform(envelope.pk, 1, work)
-    perform(envelope.pk, 1, work)
+    work_off(Role.MANAGER, work)
+    work_off(Role.MANAGER, work)
     assert done == [1]
     assert envelope.steps.count() == 2
 
@@ -104,8 +106,9 @@ def test_who_lost_the_lease_cannot_fail_it_either(begin: Begin) -> None:
 def test_renewing_keeps_a_lease_from_lapsing(begin: Begin) -> None:
     envelope = begin()
     token = held(envelope, 1).token
-    lapse(envelope, 1)
+    envelope.steps.update(lease_until=now() - timedelta(seconds=1))
     assert leases.renew({token}) == 1
+    assert sweeper.sweep()["freed"] == 0
     assert claim(envelope.pk, 1) is None
 
 
@@ -118,14 +121,14 @@ def test_a_step_is_taken_three_times_at_most(begin: Begin) -> None:
 
 
 def test_no_connection_is_held_while_an_agent_works(begin: Begin) -> None:
-    envelope = begin()
+    begin()
     held_open: list[bool] = []
 
     def work(step: Claim) -> Outcome:
         held_open.append(connection.connection is not None)
         return to(Role.LANG)
 
-    perform(envelope.pk, 1, work)
+    work_off(Role.MANAGER, work)
     assert held_open == [False]
 
 
@@ -181,7 +184,7 @@ def test_a_broken_contract_is_not_tried_again(begin: Begin) -> None:
     def work(step: Claim) -> Outcome:
         return Outcome(Done(Contract(Role.LANG, (), ()).checked({"target_role": "search"})))
 
-    perform(envelope.pk, 1, work)
+    work_off(Role.MANAGER, work)
     envelope.refresh_from_db()
     assert envelope.status == Status.FAILED
     assert "lang wrote 'target_role'" in Fault.objects.get(code=envelope.error_id).summary
@@ -217,7 +220,7 @@ def test_a_turn_that_goes_round_too_often_is_stopped(running: Envelope, settings
     settings.MAX_PROCESS_COUNT = 2
     finish(held(running, 2), Outcome())
     finish(held(running, 3), Outcome())
-    perform(running.pk, 4, route)
+    work_off(Role.MANAGER, route)
     running.refresh_from_db()
     assert running.status == Status.FAILED
     assert "MAX_PROCESS_COUNT" in Fault.objects.get().summary
@@ -266,7 +269,7 @@ def test_a_worker_whose_clock_is_behind_can_still_end_a_turn(
 def test_an_outcome_the_database_refuses_is_a_failed_attempt(begin: Begin, said: str) -> None:
     envelope = begin()
     finish(held(envelope, 1), to(Role.RESPONSE))
-    perform(envelope.pk, 2, lambda _: Outcome(Done({"response": said})))
+    work_off(Role.RESPONSE, lambda _: Outcome(Done({"response": said})))
     step = envelope.steps.get(number=2)
     assert (step.status, step.attempt) == ("ready", 1)
     assert step.error

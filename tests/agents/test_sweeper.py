@@ -12,8 +12,8 @@ from django.utils.timezone import now
 from agents import envelopes, events, sweeper
 from agents.models import Envelope, Fault, Step
 from agents.names import Role, Status
-from agents.steps import claim
 from knowledge import liveness
+from tests.agents.claiming import claim
 from tests.conftest import Begin
 
 

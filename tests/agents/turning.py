@@ -7,7 +7,7 @@ from agents import envelopes
 from agents.manager import route
 from agents.models import Envelope, Step
 from agents.names import Role
-from agents.steps import perform, run_agent
+from agents.steps import run_agent, work_off
 from tests.conftest import MEMORY
 
 
@@ -17,8 +17,8 @@ def turn(text: str, **memory: Any) -> Envelope:
         MEMORY | {"text": text} | memory, conversation_id=uuid4(), message_id=uuid4()
     )
     while step := next(iter(ready(envelope)), None):
-        manages = step.role == Role.MANAGER
-        perform(envelope.pk, step.number, route if manages else run_agent, quick=manages)
+        role = Role(step.role)
+        work_off(role, route if role is Role.MANAGER else run_agent)
     envelope.refresh_from_db()
     return envelope
 

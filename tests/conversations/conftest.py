@@ -39,8 +39,8 @@ def working(transactional_db: None, listening: None) -> Iterator[None]:
     def work() -> None:
         while not done.is_set():
             for step in Step.objects.filter(status=Step.Status.READY):
-                run = manager.route if step.role == Role.MANAGER else steps.run_agent
-                steps.perform(step.envelope_id, step.number, run)
+                role = Role(step.role)
+                steps.work_off(role, manager.route if role is Role.MANAGER else steps.run_agent)
             time.sleep(0.01)
         connection.close()
 

@@ -8,8 +8,8 @@ import pytest
 
 from agents import leases
 from agents.models import Step
-from agents.steps import claim
 from prompts.prompt import Prompt
+from tests.agents.claiming import claim
 from tests.agents.llm.asking import GOOD, Verdict, llm
 from tests.conftest import Begin
 from tests.scripted import Asked, Said, Scripted

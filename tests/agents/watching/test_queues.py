@@ -10,10 +10,10 @@ from django.utils.timezone import now
 from agents import events, presence, sweeper
 from agents.models import Envelope, Step
 from agents.names import Role
-from agents.steps import claim
 from agents.watching.overview import overview
 from agents.watching.queues import Queue, State, deaf, seen, words
 from knowledge.models import Collection, Ingest
+from tests.agents.claiming import claim
 from tests.conftest import Begin
 
 SETTLED = 60.0
@@ -57,7 +57,7 @@ def test_every_queue_is_seen_also_when_nothing_ever_happened(db: None) -> None:
 
 def test_queued_running_lost_and_postponed_are_counted_apart(begin: Begin) -> None:
     turns = [begin() for _ in range(4)]
-    _, running, lost, postponed = turns
+    running, lost, postponed, _ = turns
     claim(running.pk, 1)
     claim(lost.pk, 1)
     lost.steps.update(lease_until=now() - timedelta(seconds=1))
@@ -134,9 +134,9 @@ def test_a_worker_with_more_work_than_time_is_behind_and_not_deaf(
     begin: Begin, ended: bool
 ) -> None:
     listen(Role.MANAGER)
-    wait(begin(), 31)
     other = begin()
     claim(other.pk, 1)
+    wait(begin(), 31)
     if ended:
         other.steps.update(status=Step.Status.DONE, ended=now())
     assert queue().state is State.BEHIND
