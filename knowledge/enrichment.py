@@ -5,23 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from langdetect import (
-    DetectorFactory,
-    LangDetectException,
-    detect_langs,
-)
-
-from knowledge.parsing import Page
-from knowledge.sentences import split
+from knowledge.language import language
+from knowledge.parsing import Page, outline
+from knowledge.sentences import FENCE, split
 
 KEYWORDS_LIMIT = 12
 WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-HEADING = re.compile(r"^#{1,6}[ \t]+(.+)$", re.MULTILINE)
 SUMMARY_SENTENCES, SUMMARY_LENGTH = 3, 600
 KEYPOINTS_LIMIT, LINE_LENGTH = 6, 240
-# A shorter text is no evidence of its language; a longer one is no better and takes longer.
-LANGUAGE_SAMPLE = (80, 1000)
-LANGUAGE_SURE = 0.9
 
 # English words that say nothing about a text's subject. Other languages are served by the length
 # of a word: their particles are short.
@@ -123,7 +114,7 @@ def chunk_keywords(text: str, section: Sequence[str], candidates: Iterable[str])
 
 def headings(content: str) -> list[str]:
     """Return the headings of a Markdown text."""
-    return HEADING.findall(content)
+    return [each.heading for each in outline.headings(content)]
 
 
 def summary(content: str, weighty: Sequence[str]) -> str:
@@ -142,33 +133,21 @@ def summary(content: str, weighty: Sequence[str]) -> str:
 
 def keypoints(content: str) -> list[str]:
     """Return the sentence that opens each section, the first six."""
-    opening = (split(part)[:1] for part in re.split(HEADING, content)[2::2])
-    return [shortened(each[0], LINE_LENGTH) for each in opening if each][:KEYPOINTS_LIMIT]
+    opening = (opener(body) for body in outline.bodies(content))
+    return [shortened(each, LINE_LENGTH) for each in opening if each][:KEYPOINTS_LIMIT]
 
 
 def description(content: str) -> str:
     """Return the sentence the text begins with."""
-    return shortened(next(iter(split(content)), ""), LINE_LENGTH)
+    return shortened(opener(content), LINE_LENGTH)
+
+
+def opener(text: str) -> str:
+    """Return the first statement that is no code; nothing when there is none."""
+    return next((each for each in split(text) if not FENCE.match(each)), "")
 
 
 def shortened(text: str, length: int) -> str:
     """Return the text, cut at a word when it is longer than `length` characters."""
     text = " ".join(text.split())
     return text if len(text) <= length else text[:length].rsplit(" ", 1)[0] + " …"
-
-
-def language(content: str) -> str:
-    """Return the language of a text; English when there is too little of it to tell."""
-    shortest, longest = LANGUAGE_SAMPLE
-    sample = " ".join(
-        re.sub(r"(?s)```.*?```|`[^`]*`|https?://\S+", " ", content[: 4 * longest]).split()
-    )
-    if len(sample) < shortest:
-        return "en"
-    # The detector draws lots; seeded, the same text always has the same language.
-    DetectorFactory.seed = 0
-    try:
-        best = detect_langs(sample[:longest])[0]
-    except LangDetectException:
-        return "en"
-    return best.lang if best.prob >= LANGUAGE_SURE else "en"

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 
 from agents.attributes import Remark
 from agents.contract import View, Writes, agent
-from agents.intake.script import prose, script_of
 from agents.intake.spoken import ENOUGH_TEXT, ENOUGH_WORDS, likelihood
 from agents.intake.wishes import answer_language
 from agents.languages import ENGLISH, base
 from agents.names import Role
 from agents.terms import FUNCTION_WORDS, words
+from knowledge.script import prose, script_of
 
 RECENT = 3
 # Somebody who says which language to answer in leaves little doubt.
@@ -52,9 +52,12 @@ def _tells(text: str, language: str) -> bool:
 def recognise(view: View) -> Writes:
     """Weigh the message, its script, the last messages and the stored preference."""
     text = view.text or ""
-    preferred = view.language_preference and base(view.language_preference)
-    if wished := answer_language(text):
+    wished = answer_language(text)
+    if wished:
         return {"language": wished, "confidence": WISHED}
+    # Who asks for the language of the message itself takes back what was asked for before.
+    stored = view.language_preference if wished is None else None
+    preferred = stored and base(stored)
     settled = preferred or _before(view.history or [])
     leaning: Counter[str] = Counter({settled: SPOKEN_BEFORE}) if settled else Counter()
     chances = likelihood(text, leaning)

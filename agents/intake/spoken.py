@@ -3,25 +3,12 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from threading import Lock
 
-from langdetect.detector_factory import (
-    PROFILES_DIRECTORY,
-    DetectorFactory,
-)
-from langdetect.lang_detect_exception import (
-    LangDetectException,
-)
-
-from agents.intake.script import NOT_LATIN, TELLING, WRITTEN_IN, prose, script_of
-from agents.languages import ENGLISH, LOCALES, base
+from agents.languages import ENGLISH, LOCALES
 from agents.terms import FUNCTION_WORDS, vocabulary, words
-
-# langdetect draws n-grams at random; with a seed the same text gives the same answer.
-DetectorFactory.seed = 0
-LOADING = Lock()
+from knowledge.language import by_letters
+from knowledge.script import NOT_LATIN, TELLING, WRITTEN_IN, prose, script_of
 
 EVERYDAY = vocabulary(Path(__file__).parent / "everyday_words.txt")
 # From here on letter statistics count in full; below, they are a gamble (measured on questions
@@ -34,27 +21,6 @@ HINT, MOST_HINTS = 3.5, 4
 ENOUGH_WORDS = 4
 # Characters that settle the language of any message.
 ENOUGH_TEXT = 2000
-
-
-@cache
-def _factory() -> DetectorFactory:
-    factory = DetectorFactory()
-    factory.load_profile(PROFILES_DIRECTORY)
-    return factory
-
-
-def _by_letters(text: str) -> dict[str, float]:
-    """langdetect's probabilities, without regions."""
-    with LOADING:
-        detector = _factory().create()
-    detector.append(text)
-    found: dict[str, float] = defaultdict(float)
-    try:
-        for guess in detector.get_probabilities():
-            found[base(guess.lang)] += guess.prob
-    except LangDetectException:  # No letters it knows.
-        return {}
-    return dict(found)
 
 
 def _hints(text: str) -> dict[str, float]:
@@ -95,14 +61,14 @@ def likelihood(text: str, leaning: Mapping[str, float] | None = None) -> dict[st
     script = script_of(plain)
     if script is None:
         return {}
-    by_letters = _by_letters(plain)
+    letters = by_letters(plain)
     if script != "latin":
-        return _within(WRITTEN_IN[script], plain, by_letters, leaning or {})
+        return _within(WRITTEN_IN[script], plain, letters, leaning or {})
     hints = _hints(plain)
-    candidates = set(by_letters) | set(hints) | set(LOCALES) | set(leaning or {})
+    candidates = set(letters) | set(hints) | set(LOCALES) | set(leaning or {})
     trust = min(1.0, sum(map(str.isalpha, plain)) / ENOUGH_LETTERS)
     odds = {
-        language: (by_letters.get(language, 0) + UNSEEN) ** trust
+        language: (letters.get(language, 0) + UNSEEN) ** trust
         * math.exp(HINT * min(hints[language], MOST_HINTS))
         * _familiarity(language, plain)
         * (leaning or {}).get(language, 1.0)
@@ -114,11 +80,11 @@ def likelihood(text: str, leaning: Mapping[str, float] | None = None) -> dict[st
 def _within(
     languages: tuple[str, ...],
     text: str,
-    by_letters: Mapping[str, float],
+    letters: Mapping[str, float],
     leaning: Mapping[str, float],
 ) -> dict[str, float]:
     """Tell the languages of one script apart, the first of them being the likeliest."""
-    odds = {language: 0.02 + 0.5 * by_letters.get(language, 0) for language in languages}
+    odds = {language: 0.02 + 0.5 * letters.get(language, 0) for language in languages}
     odds[languages[0]] += 2
     for language in languages:
         if language in TELLING and TELLING[language].search(text.casefold()):

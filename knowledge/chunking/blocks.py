@@ -5,10 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-
-from knowledge.parsing.normalising import uniform
+from knowledge.parsing.normalising import tokens, uniform
+from knowledge.parsing.outline import block_starts
 
 HEADINGS_KEPT = 3
 # What each kind of token is called that must not be cut just anywhere.
@@ -55,22 +53,15 @@ def headings(path: Sequence[tuple[int, str]], title: str) -> tuple[str, ...]:
 
 def split_blocks(content: str, starts: Starts = ()) -> Iterator[Block]:
     """Yield the blocks of a Markdown text; list items are blocks of their own."""
-    content = uniform(content)
-    lines = content.splitlines(keepends=True)
-    found = list(block_starts(parsed(content)))
-    ends = [*(begin for begin, _, _ in found[1:]), len(lines)]
-    for (begin, token, heading), end in zip(found, ends, strict=False):
+    lines = uniform(content).splitlines(keepends=True)
+    found = block_starts(content)
+    ends = [*(start.line for start in found[1:]), len(lines)]
+    for (begin, kind, heading, level), end in zip(found, ends, strict=False):
         page = page_at(begin, starts)
         if heading:
-            yield Block(heading, level=int(token.tag[1]), page=page)
+            yield Block(heading, level=level, page=page)
         else:
-            yield Block("".join(lines[begin:end]), kind=WHOLE.get(token.type, "text"), page=page)
-
-
-def parsed(content: str) -> list[Token]:
-    """Return the block structure of a Markdown text."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("inline")
-    return parser.parse(content)
+            yield Block("".join(lines[begin:end]), kind=WHOLE.get(kind, "text"), page=page)
 
 
 def page_at(line: int, starts: Starts) -> int | None:
@@ -79,21 +70,11 @@ def page_at(line: int, starts: Starts) -> int | None:
     return starts[max(place - 1, 0)][1] if starts else None
 
 
-def block_starts(tokens: Sequence[Token]) -> Iterator[tuple[int, Token, str]]:
-    """Yield (first line, token, text of a heading) where a block begins."""
-    for place, token in enumerate(tokens):
-        if token.map is None or token.type.endswith("_list_open"):
-            continue
-        if token.level == 0 or (token.type == "list_item_open" and token.level == 1):
-            is_heading = token.type == "heading_open"
-            yield token.map[0], token, tokens[place + 1].content if is_heading else ""
-
-
 def inner_blocks(text: str) -> Iterator[Block]:
     """Yield a list item or a quotation as its code and tables and what stands between them."""
     lines = text.splitlines(keepends=True)
     done = 0
-    for token in parsed(text):
+    for token in tokens(text, mdx=False):
         if token.map is not None and token.type in WHOLE and token.map[0] >= done:
             begin, end = token.map
             if done < begin:

@@ -15,9 +15,9 @@ from mammoth.transforms import get_descendants_of_type
 
 from knowledge.parsing.equations import M, latex
 from knowledge.parsing.limits import Limits
-from knowledge.parsing.markdown import FIRST_HEADING
 from knowledge.parsing.markup import markdown
 from knowledge.parsing.office import Parts, damage_told, said_of_itself, tree, unpacked
+from knowledge.parsing.outline import title
 from knowledge.parsing.page import Page
 
 CODE = "Docent Code"
@@ -39,7 +39,7 @@ STRICT = "{http://purl.oclc.org/ooxml/wordprocessingml/main}"
 def parse(body: bytes, limits: Limits) -> list[Page]:
     """Return the page of a Word document. Raises Unreadable."""
     parts = unpacked(body, limits)
-    title, changed = said_of_itself(parts)
+    said, changed = said_of_itself(parts)
     with damage_told():
         html = convert_to_html(
             packed(parts),
@@ -49,8 +49,7 @@ def parse(body: bytes, limits: Limits) -> list[Page]:
             include_embedded_style_map=False,
         ).value
     content = markdown(html)
-    heading = FIRST_HEADING.search(content)
-    return [Page(content, title=heading[1] if heading else title, last_updated=changed)]
+    return [Page(content, title=title(content, said), last_updated=changed)]
 
 
 def packed(parts: Parts) -> BytesIO:

@@ -34,6 +34,9 @@ INLINE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# What each of them begins with. Looked for first: tried at every letter, the pattern above takes
+# most of the time.
+SIGN = re.compile(r"[`&!\[<]")
 BLOCKS = (
     "address article aside blockquote br center dd details div dl dt figcaption figure footer "
     "header hr iframe main nav ol p picture pre section summary table tbody td tfoot th thead tr "
@@ -44,7 +47,14 @@ LINES = frozenset(BLOCKS.split())
 
 def reduced(text: str, *, mdx: bool) -> str:
     """Return text outside code blocks without its inline markup; with `mdx`, components go too."""
-    return INLINE.sub(lambda found: words(found, mdx=mdx), text)
+    kept: list[str] = []
+    done = place = 0
+    while sign := SIGN.search(text, place):
+        place = sign.end()
+        if found := INLINE.match(text, sign.start()):
+            kept += [text[done : found.start()], words(found, mdx=mdx)]
+            done = place = found.end()
+    return "".join([*kept, text[done:]])
 
 
 def words(found: re.Match[str], *, mdx: bool) -> str:

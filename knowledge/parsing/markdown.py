@@ -9,10 +9,10 @@ import yaml
 from knowledge.parsing.decoding import decode
 from knowledge.parsing.limits import Limits
 from knowledge.parsing.normalising import normalise, uniform
+from knowledge.parsing.outline import title
 from knowledge.parsing.page import Page, as_date, as_language, as_list, as_text
 
 FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-FIRST_HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 
 
 def parse(body: bytes, _: Limits) -> list[Page]:
@@ -25,10 +25,9 @@ def page(body: bytes, *, mdx: bool = False) -> Page:
     text, warnings = decode(body)
     about, text, problem = front_matter(uniform(text))
     content = normalise(text, mdx=mdx)
-    heading = FIRST_HEADING.search(content)
     return Page(
         content=content,
-        title=as_text(about.get("title")) or (heading[1] if heading else ""),
+        title=as_text(about.get("title")) or title(content),
         crumbs=as_list(first(about, "crumbs", "breadcrumbs"), ">"),
         description=as_text(about.get("description")),
         summary=as_text(about.get("summary")),

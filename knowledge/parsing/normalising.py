@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -23,7 +25,11 @@ DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]+\S+.*$\n?", re.MULTILINE)
 ANCHOR = re.compile(r"^(#{1,6}[ \t].*?)[ \t]*\{#[\w-]+\}[ \t]*$", re.MULTILINE)
 # All that Python takes for a line break: Markdown knows only one, and lines are counted by both.
 BREAK = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
-UNSEEN = dict.fromkeys(map(ord, "\0\u200b\ufeff"))
+UNSEEN = re.compile("[\0\u200b\ufeff]")
+# Without any of these a text holds no code and no table: parsing it for them would take nearly all
+# the time that a short text takes.
+MARKS = ("```", "~~~", "|", "\t", "    ")
+UNDERLINE = re.compile(r"\n {0,3}(?:=+|-+)[ \t]*(?:\n|\Z)")
 # What must not be taken for words of the sentence it precedes.
 SERIOUS = frozenset({"warning", "caution", "danger", "important"})
 
@@ -31,12 +37,13 @@ SERIOUS = frozenset({"warning", "caution", "danger", "important"})
 def normalise(text: str, *, mdx: bool = False) -> str:
     """Return the text with tables as lists, links and tags reduced to their words.
 
-    Headings, lists and code blocks stay as they are. With `mdx`, or when a line imports a
-    component, components count as tags and indented text is no code.
+    Lists and code blocks stay as they are, underlined headings get a "#" in front instead. With
+    `mdx`, or when a line imports a component, components count as tags and indented text is no
+    code.
     """
     text = uniform(text)
     mdx = mdx or any(IMPORTS.match(line) for line in text.splitlines())
-    text = without_unread(text, mdx=mdx)
+    text = with_signs(without_unread(text, mdx=mdx), mdx=mdx)
     return collapsed(
         "".join(
             part if kind == "code" else prose(part, mdx=mdx)
@@ -47,13 +54,27 @@ def normalise(text: str, *, mdx: bool = False) -> str:
 
 def uniform(text: str) -> str:
     """Return the text with one kind of line break and without characters nobody sees."""
-    return BREAK.sub("\n", text).translate(UNSEEN)
+    return UNSEEN.sub("", BREAK.sub("\n", text))
 
 
 def tokens(text: str, *, mdx: bool) -> list[Token]:
     """Return the block structure alone. Tags stay text: a fence inside a <div> is a fence."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("inline")
-    return parser.disable("code" if mdx else []).parse(text)
+    return parser(mdx=mdx).parse(text)
+
+
+@cache
+def parser(*, mdx: bool) -> MarkdownIt:
+    """Return what finds blocks: making it takes longer than parsing a short text."""
+    made = MarkdownIt("commonmark", {"html": False}).enable("table").disable("inline")
+    made.disable("code" if mdx else [])
+    # It puts its rules in order when first used, and of two threads the second would find none.
+    made.parse("a")
+    return made
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether a text surely holds no code block and no table."""
+    return not any(mark in text for mark in MARKS)
 
 
 def without_unread(text: str, *, mdx: bool) -> str:
@@ -86,9 +107,31 @@ def without(opening: str, closing: str, text: str, *, mdx: bool) -> str:
     return "".join([*kept, text[done:]])
 
 
+def with_signs(text: str, *, mdx: bool) -> str:
+    """Return the text with "#" before its underlined headings instead of the line below."""
+    if not UNDERLINE.search(text):
+        return text
+    lines = text.splitlines(keepends=True)
+    for token, inside in pairwise(tokens(text, mdx=mdx)):
+        if token.map and token.markup in {"=", "-"} and is_heading(token):
+            lines[token.map[0]] = f"{'#' * int(token.tag[1])} {inside.content}\n"
+            lines[token.map[0] + 1] = ""
+    return "".join(lines)
+
+
+def is_heading(token: Token) -> bool:
+    """Tell whether a heading opens here that is the document's own.
+
+    Several lines above a line of dashes are a paragraph and a rule far more often.
+    """
+    if token.type != "heading_open" or token.level or token.map is None:
+        return False
+    return token.markup[0] == "#" or token.map[1] - token.map[0] == 2
+
+
 def code_and_tables(text: str, *, mdx: bool) -> Iterator[tuple[int, int, list[str]]]:
     """Yield (first line, line after the last, rows) of code blocks (no rows) and of tables."""
-    found = tokens(text, mdx=mdx)
+    found = [] if is_plain(text) else tokens(text, mdx=mdx)
     for place, token in enumerate(found):
         if token.map is None:
             continue

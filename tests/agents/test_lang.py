@@ -72,6 +72,11 @@ def test_a_preference_stands_although_the_user_writes_english() -> None:
     assert language_of(text, language_preference="de") == "de"
 
 
+def test_who_takes_the_preference_back_is_answered_in_the_language_of_the_message() -> None:
+    text = "Please answer in the language I write in."
+    assert language_of(text, language_preference="de") == "en"
+
+
 def test_a_clear_message_in_a_third_language_outweighs_the_preference() -> None:
     assert language_of("Как скачать счёт за прошлый месяц?", language_preference="de") == "ru"
 

@@ -1,6 +1,5 @@
 """Enrichment: what a document's own words say about it."""
 
-import pytest
 
 from knowledge import enrichment
 from knowledge.parsing import Page
@@ -42,23 +41,38 @@ def test_summary_key_points_and_description_are_sentences_of_the_document() -> N
     assert enrichment.description(PAGE) == "The ferry sails at night."
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        (
-            "Der Leuchtturm hat vier Zimmer für Gäste, und das Frühstück gibt es um sieben Uhr. "
-            * 3,
-            "de",
-        ),
-        ("Маяк сдаёт четыре комнаты для гостей, а завтрак подают в семь часов утра. " * 3, "ru"),
-        ("The lighthouse has four rooms for guests, and breakfast is served at seven. " * 3, "en"),
-        ("Kurz.", "en"),
-        ("```\n" + "x = 1\n" * 100 + "```", "en"),
-        ("12345 67890 " * 20, "en"),
-    ],
-)
-def test_language_is_that_of_the_text_and_english_when_in_doubt(text: str, language: str) -> None:
-    assert enrichment.language(text) == language
+CODED = """Intro words.
+
+```sh
+# fetch the package list first
+apt-get update
+```
+
+## Use it
+
+```sh
+# start it
+ferry
+```
+
+Then it runs.
+
+    # indented
+
+Docks
+-----
+
+They are wide.
+
+## Closed
+"""
+
+
+def test_comments_in_code_are_no_headings_and_code_is_no_key_point() -> None:
+    assert enrichment.headings(CODED) == ["Use it", "Docks", "Closed"]
+    assert enrichment.keypoints(CODED) == ["Then it runs.", "They are wide."]
+    assert "fetch" not in enrichment.keywords("", CODED)[:4]
+    assert enrichment.description(f"```\n# no\n```\n\n{PAGE}") == "The ferry sails at night."
 
 
 def test_empty_text_yields_nothing_and_no_error() -> None:

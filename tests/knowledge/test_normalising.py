@@ -4,10 +4,10 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from knowledge.parsing.normalising import normalise
+from knowledge.parsing.normalising import is_plain, normalise, tokens
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,8 @@ from knowledge.parsing.normalising import normalise
         ("a\n\n\n\n\nb  ", "a\n\nb"),
         ("\ufeffa\r\nb\0\u2028c", "a\nb\nc"),
         ("| A | B |\n|---|---|\n| 1 | [x](y.md) |\n|  | 2 |", "- A: 1; B: x\n- B: 2"),
+        ("Trains\n======\n\nBy night\n---\nDark.", "# Trains\n\n## By night\nDark."),
+        ("Two lines\nof text\n---\nMore.", "Two lines\nof text\n---\nMore."),
         ("```\n<b> [a](b.md)\n| a |\n```", "```\n<b> [a](b.md)\n| a |\n```"),
     ],
 )
@@ -64,3 +66,30 @@ def test_hostile_repetition_takes_no_more_than_linear_time(unit: str) -> None:
 def test_any_text_can_be_normalised(text: str) -> None:
     assert isinstance(normalise(text), str)
     assert isinstance(normalise(text, mdx=True), str)
+
+
+PIECES = [
+    "- ",
+    "* ",
+    "1. ",
+    "> ",
+    "# ",
+    "a",
+    "\n",
+    " ",
+    "   ",
+    "`",
+    "``",
+    "~",
+    "~~",
+    "--",
+    ":-",
+    "=",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.booleans())
+def test_text_taken_for_plain_holds_neither_code_nor_a_table(text: str, mdx: bool) -> None:
+    assume(is_plain(text))
+    kinds = {token.type for token in tokens(text, mdx=mdx)}
+    assert kinds.isdisjoint({"fence", "code_block", "table_open"})

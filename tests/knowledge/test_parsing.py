@@ -34,6 +34,22 @@ def test_page_without_front_matter_takes_its_title_from_the_first_heading() -> N
 
 
 @pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("## Trains by night\n\nText", "Trains by night"),
+        ("Trains\n======\n\nText", "Trains"),
+        ("## Above\n\n# Trains #\n\nText", "Trains"),
+        ("```sh\n# fetch the list first\napt-get update\n```\n\n## Use it\n\nText", "Use it"),
+        ("> # Said by somebody\n\nText", ""),
+    ],
+)
+def test_the_title_is_the_first_main_heading_else_the_first_and_never_a_comment_in_code(
+    text: str, title: str
+) -> None:
+    assert only("a.md", text.encode()).title == title
+
+
+@pytest.mark.parametrize(
     ("front", "reason"),
     [
         ("title: [x", "line 3"),

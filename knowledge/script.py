@@ -1,4 +1,4 @@
-"""Script: the prose of a message, its script, and letters that tell languages apart."""
+"""Script: the prose of a text, its script, and letters that tell languages apart."""
 
 import re
 

@@ -1,0 +1,60 @@
+"""Outline: where the blocks of a Markdown text begin, and which of them are headings."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from knowledge.parsing.normalising import is_heading, tokens, uniform
+
+# Describing a document and cutting it follow each other, and several threads may be at it.
+LATEST = 4
+
+
+class Start(NamedTuple):
+    """Where a heading, paragraph, list item, table or code block begins."""
+
+    line: int  # from 0, of the text as `uniform` leaves it
+    kind: str  # as markdown-it calls the token
+    heading: str = ""  # what it says; empty for any other block
+    level: int = 0  # of a heading, 1 to 6
+
+
+@lru_cache(maxsize=LATEST)
+def block_starts(content: str) -> tuple[Start, ...]:
+    """Return where the blocks of a text begin, in order; list items are blocks of their own."""
+    return tuple(found(uniform(content)))
+
+
+def found(content: str) -> Iterator[Start]:
+    """Yield the outermost blocks. What a quotation or an item holds is theirs."""
+    blocks = tokens(content, mdx=False)
+    for place, token in enumerate(blocks):
+        if token.map is None or token.type.endswith("_list_open"):
+            continue
+        if is_heading(token) and (said := blocks[place + 1].content):
+            yield Start(token.map[0], token.type, said, int(token.tag[1]))
+        elif token.level == 0 or (token.type == "list_item_open" and token.level == 1):
+            yield Start(token.map[0], token.type)
+
+
+def headings(content: str) -> list[Start]:
+    """Return the headings of a Markdown text, in order; what stands in code is none."""
+    return [start for start in block_starts(content) if start.heading]
+
+
+def bodies(content: str) -> Iterator[str]:
+    """Yield what stands under each heading, up to the next."""
+    lines = uniform(content).splitlines(keepends=True)
+    blocks = block_starts(content)
+    begins = [*(start.line for start in blocks), len(lines)]
+    headed = [place for place, start in enumerate(blocks) if start.heading]
+    for place, following in pairwise([*headed, len(blocks)]):
+        yield "".join(lines[begins[place + 1] : begins[following]])
+
+
+def title(content: str, said: str = "") -> str:
+    """Return the first heading of level 1, else what the file says, else the first heading."""
+    headed = headings(content)
+    first = next((each.heading for each in headed if each.level == 1), "")
+    return first or said or (headed[0].heading if headed else "")

@@ -1,0 +1,70 @@
+"""Language: what a text is taken to be written in, however short it is."""
+
+import pytest
+
+from knowledge.language import language
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (
+            "Der Leuchtturm hat vier Zimmer für Gäste, und das Frühstück gibt es um sieben Uhr. "
+            * 3,
+            "de",
+        ),
+        ("Маяк сдаёт четыре комнаты для гостей, а завтрак подают в семь часов утра. " * 3, "ru"),
+        ("The lighthouse has four rooms for guests, and breakfast is served at seven. " * 3, "en"),
+        ("Kurz.", "en"),
+        ("```\n" + "x = 1\n" * 100 + "```", "en"),
+        ("12345 67890 " * 20, "en"),
+        ("", "en"),
+    ],
+)
+def test_language_is_that_of_the_text_and_english_when_in_doubt(text: str, name: str) -> None:
+    assert language(text) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Отпуск составляет 28 дней в году.", "ru"),
+        ("Відпустка — 28 днів.", "uk"),
+        ("Отпускът е двадесет и осем дни годишно и се ползва до края на годината.", "bg"),
+        ("Η άδεια είναι 28 ημέρες.", "el"),
+        ("חופשה שנתית", "he"),
+        ("إجازة سنوية", "ar"),
+        ("چگونه مرخصی بگیرم", "fa"),
+        ("年假为每年28天。", "zh"),
+        ("年假为每年二十八天，须提前两周申请，地点在“のぞみ”酒店，费用由公司承担。", "zh"),
+        ("年次休暇は28日です。", "ja"),
+        ("연차 휴가는 28일입니다.", "ko"),
+        ("ลาพักร้อน", "th"),
+        ("वार्षिक अवकाश", "hi"),
+        ("বার্ষিক ছুটি", "bn"),
+    ],
+)
+def test_the_script_tells_the_language_of_a_few_words(text: str, name: str) -> None:
+    assert language(text) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Der Urlaub beträgt 28 Tage im Jahr.", "de"),
+        ("¿Cuántos días de vacaciones hay?", "es"),
+        ("Wer erst spät ankommt, klingelt unten am Tor des Leuchtturms.", "de"),
+        ("You can proxy our script", "en"),
+        ("Managing team member roles", "en"),
+        ("Change your invoice email", "en"),
+        ("Google Mail", "en"),
+    ],
+)
+def test_latin_letters_tell_where_there_are_enough_or_one_that_tells(text: str, name: str) -> None:
+    assert language(text) == name
+
+
+def test_the_same_text_always_has_the_same_language() -> None:
+    assert (
+        len({language("Change your invoice email, und zwar sofort bitte") for _ in range(5)}) == 1
+    )
