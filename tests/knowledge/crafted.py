@@ -119,17 +119,18 @@ def pdf(
     count: int | None = None,
     trailer: str = "",
 ) -> bytes:
-    """Return a PDF; a page is lines of (font F or B, size, x, y, text).
+    """Return a PDF; a page is lines of (font F, B or I, size, x, y, text).
 
     `count` is how many pages it claims; `trailer` is added to its trailer.
     """
     objects = [
         "<</Type/Catalog/Pages 2 0 R>>",
         f"<</Type/Pages/Count {count or len(pages)}/Kids["
-        + " ".join(f"{5 + 2 * place} 0 R" for place in range(len(pages)))
+        + " ".join(f"{6 + 2 * place} 0 R" for place in range(len(pages)))
         + "]>>",
         "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
         "<</Type/Font/Subtype/Type1/BaseFont/Helvetica-Bold/Encoding/WinAnsiEncoding>>",
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica-Oblique/Encoding/WinAnsiEncoding>>",
     ]
     for place, lines in enumerate(pages):
         text = "".join(
@@ -137,8 +138,8 @@ def pdf(
             for font, size, x, y, said in lines
         )
         objects.append(
-            f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents {6 + 2 * place} 0 R"
-            "/Resources<</Font<</F 3 0 R/B 4 0 R>>>>>>"
+            f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents {7 + 2 * place} 0 R"
+            "/Resources<</Font<</F 3 0 R/B 4 0 R/I 5 0 R>>>>>>"
         )
         objects.append(f"<</Length {len(text)}>>stream\n{text}endstream")
     return numbered([each.encode("cp1252") for each in objects], trailer)

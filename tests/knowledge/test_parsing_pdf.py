@@ -51,6 +51,53 @@ def test_headings_are_told_by_size_and_weight() -> None:
     assert page.title == "Lamps"
 
 
+def spread(*texts: str, top: float = 700) -> Lines:
+    """Lines of one size: those that end in a full stop below each other, a gap above the others."""
+    found: Lines = []
+    for text in texts:
+        top -= 12 if text.endswith(".") else 30
+        found.append(("F", 10, 50, top, text))
+    return found
+
+
+LONG = "Somebody must fill the lamps every evening before the ships come in."
+
+
+def test_headings_set_like_the_text_are_told_by_capitals_and_running_numbers() -> None:
+    text = [LONG] * 12
+    page = read(spread("OPENING HOURS", *text, "WHO MAY ENTER", *text))
+    assert page.content.split("\n\n")[::2] == ["## OPENING HOURS", "## WHO MAY ENTER"]
+    lines = ("1. Opening", LONG, "1.1 By day", LONG, "1.2 By night", LONG, LONG, "2. Prices", LONG)
+    assert read(spread(*lines)).content.split("\n\n")[::2] == [
+        "## 1. Opening",
+        "### 1.1 By day",
+        "### 1.2 By night",
+        "## 2. Prices",
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("What it takes.", "1. A lamp", "2. A match", "3. Some oil", LONG),
+        (LONG, "1. Lamps", LONG, "3. Oil", LONG, "7. Ships", LONG),
+        (LONG, "1. Lamps", LONG, "2. Oil", LONG),
+        ("OIL FOR ALL", "OIL FOR NONE", "OIL AT NIGHT", "OIL BY DAY", LONG),
+        (LONG, "ISO", LONG),
+    ],
+)
+def test_spaced_lists_chance_numbers_and_text_all_in_capitals_are_no_headings(
+    lines: tuple[str, ...],
+) -> None:
+    assert "#" not in read(spread(*lines)).content
+
+
+def test_a_line_in_a_font_of_its_own_above_the_text_is_a_heading() -> None:
+    text = prose(*[LONG] * 12, top=580)
+    page = read([("I", 10, 50, 600, "Lamps"), *text])
+    assert page.content.startswith("## Lamps\n\n")
+
+
 def test_lists_and_simple_tables_are_read() -> None:
     page = read(
         prose("Of lamps there are many kinds, and they are these:")

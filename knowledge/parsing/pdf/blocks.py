@@ -1,23 +1,18 @@
 """Blocks: lines of a PDF put together into headings, paragraphs, list items, tables and code."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Literal
 
 from knowledge.parsing.pdf.headings import Headings
 from knowledge.parsing.pdf.lines import Line
+from knowledge.parsing.pdf.plain import APART, SHORT
 
 BULLET = re.compile(r"[•◦▪▫‣●○■□➢►\u2013\u2014*\uf0a7\uf0b7\x84-]\s+(?=\S)")
 NUMBERED = re.compile(r"\(?(?:\d{1,2}|[a-z])[.)]\s+(?=\S)")
 LEADERS = re.compile(r"(?:\s?\.){4,}")
 END = re.compile(r"[.!?:;\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$")
-# A line this much lower than the one before it, in lines, begins a paragraph.
-APART = 1.3
-# A line that ends this much before the next one does, in its widths, was the last.
-SHORT = 0.25
 
 Kind = Literal["heading", "paragraph", "item", "row", "code"]
 
@@ -43,21 +38,14 @@ class Block:
 
 def blocks(lines: Sequence[Line], headings: Headings) -> list[Block]:
     """Return the blocks of a document, in order."""
-    pitch = leading(lines) or 1.2 * headings.body
     found: list[Block] = []
     for line in lines:
         block = begun(line, headings)
-        if found and belongs(found[-1], block, pitch):
+        if found and belongs(found[-1], block, headings.pitch):
             found[-1].lines.append(line)
         else:
             found.append(block)
     return found
-
-
-def leading(lines: Iterable[Line]) -> float:
-    """Return how far lines mostly are below each other; 0 when there are too few to tell."""
-    steps = Counter(round(2 * (one.top - two.top)) / 2 for one, two in pairwise(lines))
-    return next((step for step, _ in steps.most_common() if step > 0), 0)
 
 
 def begun(line: Line, headings: Headings) -> Block:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from knowledge.parsing.pdf.lines import Line
+from knowledge.parsing.pdf.plain import leading, plain_headings
 
 # So much larger than the body is meant to be seen.
 LARGER = 1.12
@@ -18,7 +19,7 @@ Outline = dict[tuple[int, str], int]  # (page from 1, words of the title) → le
 
 
 class Headings:
-    """Tells a document's headings: by its outline where it has one, else by size and weight."""
+    """Tells a document's headings: by its outline where it has one, else by their looks."""
 
     def __init__(self, lines: Sequence[Line], outline: Outline) -> None:
         self.outline = outline
@@ -26,17 +27,26 @@ class Headings:
         bold = sum(len(line.text) for line in lines if line.is_bold)
         self.bold_tells = 3 * bold < sum(len(line.text) for line in lines)
         self.sizes = levels(line.size for line in lines if self.is_large(line))
+        self.pitch = leading(lines) or 1.2 * self.body
+        self.plain = plain_headings(lines, self.body, LARGER * self.body, self.pitch)
 
     def level(self, line: Line) -> int:
         """Return the level of a heading; 0 for any other line."""
         listed = self.outline.get((line.page, key(line.text)), 0)
         if listed:
             return min(listed, LOWEST)
+        return min(self.seen(line), LOWEST)
+
+    def seen(self, line: Line) -> int:
+        """Return the level that a line's looks give it, which may be too low; 0 for none."""
+        below = max(self.sizes.values(), default=1)
+        if id(line) in self.plain and not self.is_large(line):
+            return below + self.plain[id(line)]
         if len(line.text) > LONGEST or len(line.cells) > 1 or not WORD.search(line.text):
             return 0
         if self.is_large(line):
-            return min(self.sizes[line.size], LOWEST)
-        return min(max(self.sizes.values(), default=1) + 1, LOWEST) if self.is_bold(line) else 0
+            return self.sizes[line.size]
+        return below + 1 if self.is_bold(line) else 0
 
     def is_large(self, line: Line) -> bool:
         """Tell whether a line is set larger than the body."""
