@@ -40,8 +40,7 @@ class Fetched:
     url: str  # after all redirects
     name: str
     body: bytes
-    etag: str
-    last_modified: str  # as the header has it
+    charset: str = ""  # that its server says it is in
 
 
 def fetch(url: str, *, resolve: Resolve = look_up) -> Fetched:
@@ -54,8 +53,7 @@ def fetch(url: str, *, resolve: Resolve = look_up) -> Fetched:
         url=str(answer.url),
         name=file_name(answer.kind, answer.url),
         body=answer.body,
-        etag=answer.etag,
-        last_modified=answer.last_modified,
+        charset=answer.charset,
     )
 
 

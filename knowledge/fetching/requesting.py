@@ -32,9 +32,8 @@ class Answer:
 
     url: httpx2.URL
     kind: str  # content type, lower case, without parameters
+    charset: str  # of the content type, as the server says; empty when it does not
     body: bytes
-    etag: str
-    last_modified: str
 
 
 class Faltered(Unreadable):
@@ -132,9 +131,8 @@ async def answer(url: httpx2.URL, response: httpx2.Response, wanted: Wanted) -> 
     return Answer(
         url=url,
         kind=kind,
+        charset=response.charset_encoding or "",
         body=await body(response),
-        etag=response.headers.get("ETag", ""),
-        last_modified=response.headers.get("Last-Modified", ""),
     )
 
 

@@ -84,7 +84,7 @@ class Loader:
         if addresses != [item.location]:
             return Loaded(addresses=addresses)
         found = fetch(item.location)
-        pages, _ = self.reader.read(found.name, found.body)
+        pages, _ = self.reader.read(found.name, found.body, found.charset)
         return Loaded(digest(found.body), sheets=sheets(item.origin, "", pages))
 
 

@@ -1,6 +1,7 @@
 """Parsing: a file's bytes into pages, one module per format."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import PurePath
 
@@ -27,6 +28,8 @@ FORMATS: dict[str, str] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
+# What says itself, or in its container, how its bytes are to be read.
+NOT_TEXT = frozenset({"docx", "pptx", "pdf"})
 
 
 def is_readable(name: str) -> bool:
@@ -39,21 +42,24 @@ def suffix(name: str) -> str:
     return PurePath(name).suffix.lower()
 
 
-def parse(name: str, body: bytes, limits: Limits | None = None) -> list[Page]:
+def parse(name: str, body: bytes, limits: Limits | None = None, *, charset: str = "") -> list[Page]:
     """Return the pages of a file: one, or several from JSON and JSONL.
 
-    Runs in this very process: what comes from strangers is for `knowledge.reading`. Raises
-    Unreadable with the reason.
+    `charset` is what the server that sent it says it is in. Runs in this very process: what comes
+    from strangers is for `knowledge.reading`. Raises Unreadable with the reason.
     """
     if suffix(name) not in FORMATS:
         raise Unreadable(f"its format is not known; known are {', '.join(FORMATS)}")
+    module, warnings = FORMATS[suffix(name)], list[str]()
+    if charset and module not in NOT_TEXT:
+        body, warnings = import_module(f"{__name__}.decoding").recoded(body, charset)
     try:
-        pages = parser(FORMATS[suffix(name)])(body, limits or Limits())
+        pages = parser(module)(body, limits or Limits())
     except RecursionError as error:
         raise Unreadable("it is nested too deeply") from error
     if not any(page.content.strip() for page in pages):
         raise Unreadable("there is no text in it")
-    return pages
+    return [replace(page, warnings=[*warnings, *page.warnings]) for page in pages]
 
 
 def parser(module: str) -> Callable[[bytes, Limits], list[Page]]:

@@ -26,7 +26,7 @@ BODY = 1 << 40  # what is too large was refused by whoever read the file
 
 
 def main() -> None:
-    """Answer requests until there are none: a name and a body each, as two frames."""
+    """Answer requests until there are none: a name, a charset and a body each, as three frames."""
     die_with_parent()
     limits = Limits(**json.loads(sys.argv[1]))
     requests, answers = private_pipes()
@@ -34,17 +34,17 @@ def main() -> None:
     sys.excepthook = partial(confess, answers)
     send(answers, b"ready")
     while (name := receive(requests, BODY)) is not None:
-        body = receive(requests, BODY)
-        if body is None:
+        charset, body = receive(requests, BODY), receive(requests, BODY)
+        if charset is None or body is None:
             break
         grant_time(limits)
-        send(answers, answer(name.decode(), body, limits))
+        send(answers, answer(name.decode(), body, limits, charset.decode()))
 
 
-def answer(name: str, body: bytes, limits: Limits) -> bytes:
+def answer(name: str, body: bytes, limits: Limits, charset: str) -> bytes:
     """Return what came of a file as JSON: its pages, or why there are none."""
     try:
-        pages = [asdict(page) for page in parse(name, body, limits)]
+        pages = [asdict(page) for page in parse(name, body, limits, charset=charset)]
         text = json.dumps({"pages": pages}, default=str, ensure_ascii=False).encode()
     except Unreadable as error:
         return said("refused", str(error))

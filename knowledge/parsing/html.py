@@ -3,10 +3,12 @@
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from knowledge.errors import Unreadable
+from knowledge.parsing.charsets import declared
 from knowledge.parsing.decoding import decode
 from knowledge.parsing.limits import Limits
 from knowledge.parsing.markup import markdown
 from knowledge.parsing.page import Page, as_date, as_language, as_list, as_text
+from knowledge.parsing.trail import VISIBLE, above, crumbs
 
 # Pages are not nested half as deeply; beyond it time grows with the square.
 DEEPEST = 250
@@ -33,16 +35,18 @@ def parse(body: bytes, _: Limits) -> list[Page]:
 
 def page(body: bytes) -> Page:
     """Return the page. Raises Unreadable."""
-    text, warnings = decode(body)
+    text, warnings = decode(body, declared(body))
     tree = LexborHTMLParser(text)
     refuse_depth(tree)
-    title = text_of(tree, "title")
-    tree.strip_tags(FURNITURE.split(", "))
+    title, trail = text_of(tree, "title"), crumbs(tree)
+    tree.strip_tags(f"{FURNITURE}, {VISIBLE}".split(", "))
     strip_doubtful(tree)
     main = main_part(tree)
+    heading = text_of(main, "h1")
     return Page(
         content=markdown(main.html or ""),
-        title=text_of(main, "h1") or title,
+        title=heading or title,
+        crumbs=above(trail, heading, title),
         description=meta(tree, "description"),
         keywords=as_list(meta(tree, "keywords")),
         language=as_language(attribute(tree, "html", "lang")),

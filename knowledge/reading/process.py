@@ -64,13 +64,14 @@ class Child:
         """Whether nobody has killed it while it waited."""
         return self.process.poll() is None
 
-    def ask(self, name: str, body: bytes) -> bytes:
-        """Return what the child says of a file.
+    def ask(self, name: str, body: bytes, charset: str = "") -> bytes:
+        """Return what the child says of a file, which its server says is in that charset.
 
         Raises Unreadable when it says nothing in time; it is then dead, or to be ended.
         """
         with self.alarm(self.limits.seconds) as late, suppress(BrokenPipeError):
             send(pipe(self.process.stdin), name.encode("utf-8", "replace"))
+            send(pipe(self.process.stdin), charset.encode("utf-8", "replace"))
             send(pipe(self.process.stdin), body)
             answer = self.heard()
         if answer is not None and not late:

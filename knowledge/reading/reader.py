@@ -43,13 +43,14 @@ class Reader:
         if child is not None:
             child.end()
 
-    def read(self, name: str, body: bytes) -> tuple[list[Page], list[str]]:
+    def read(self, name: str, body: bytes, charset: str = "") -> tuple[list[Page], list[str]]:
         """Return the pages of a file, and their warnings, each once.
 
-        The end of the name says what format it is. Raises Unreadable with the reason, and
+        The end of the name says what format it is; `charset` is what the server that sent it says
+        it is in, where there was one. Raises Unreadable with the reason, and
         ParserUnavailable when no child can be started.
         """
-        answer = self.answered(name, body)
+        answer = self.answered(name, body, charset)
         if answer.exhausted:
             raise Unreadable(
                 f"reading it took more than {self.limits.memory_mb:,} MB of memory "
@@ -61,7 +62,7 @@ class Reader:
             raise Unreadable(answer.refused)
         return answer.pages, noted(answer.pages)
 
-    def answered(self, name: str, body: bytes) -> Answer:
+    def answered(self, name: str, body: bytes, charset: str) -> Answer:
         """Return what a child says; one that ran out of memory gets a successor.
 
         What earlier files left behind is not this file's doing, so a used child's word does not
@@ -72,7 +73,7 @@ class Reader:
         while True:
             child = self.child = self.child or Child(self.limits)
             try:
-                answer = Answer.model_validate_json(child.ask(name, body))
+                answer = Answer.model_validate_json(child.ask(name, body, charset))
             except (Unreadable, ValidationError) as error:
                 self.close()
                 if isinstance(error, Unreadable):

@@ -21,7 +21,8 @@ def main() -> None:
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     send(answers, b"ready")
     while (name := receive(requests, 1 << 20)) is not None:
-        receive(requests, 1 << 20)
+        for _ in ("charset", "body"):
+            receive(requests, 1 << 20)
         word = name.decode()
         if word == "crash":
             os.kill(os.getpid(), signal.SIGSEGV)

@@ -53,7 +53,7 @@ def test_files_gone_from_a_zip_are_removed_if_it_lies_in_a_folder(tmp_path: Path
 
 
 def fetched(url: str, text: str) -> Fetched:
-    return Fetched(url=url, name="page.html", body=text.encode(), etag="", last_modified="")
+    return Fetched(url=url, name="page.html", body=text.encode())
 
 
 def test_pages_of_a_sitemap_are_items_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,6 +72,14 @@ def test_pages_of_a_sitemap_are_items_of_their_own(monkeypatch: pytest.MonkeyPat
     # Only the mark-up changed, as it does on sites that stamp every answer.
     pages = {url: f"<body data-stamp='2'>{text}</body>" for url, text in pages.items()}
     assert ran(ingestion.plan("island", urls=[site])).unchanged == 2
+
+
+def test_page_is_read_in_the_encoding_its_server_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Fetched("https://example.com/", "a.html", "<p>Η άδεια".encode("cp1253"), "windows-1253")
+    monkeypatch.setattr(loading, "pages_of", lambda url: [url])
+    monkeypatch.setattr(loading, "fetch", lambda url: page)
+    ran(ingestion.plan("island", urls=[page.url]))
+    assert Document.objects.get().content == "Η άδεια"
 
 
 def test_page_that_cannot_be_fetched_keeps_its_document(monkeypatch: pytest.MonkeyPatch) -> None:
