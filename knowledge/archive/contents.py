@@ -108,6 +108,8 @@ def examine(archive: Archive, progress: Progress) -> Inventory:
             versions=len(entry.versions),
             sections=len(document.sections),
             chunks=len(document.chunks),
+            entities_named=document.names,
+            relations=len(document.relations),
         )
     found["questions"] = sum(1 for _ in archive.lines(records.QUESTIONS, QuestionRecord))
     if Counts(**found) != archive.manifest.counts:

@@ -108,6 +108,8 @@ class Export:
         self.counts["versions"] += len(entry.versions)
         self.counts["sections"] += len(entry.document.sections)
         self.counts["chunks"] += len(entry.document.chunks)
+        self.counts["entities_named"] += entry.document.names
+        self.counts["relations"] += len(entry.document.relations)
 
     def write_questions(self) -> None:
         """Write a line per golden question."""

@@ -19,6 +19,7 @@ from knowledge.archive.records import (
     SectionRecord,
     VersionRecord,
 )
+from knowledge.archive.statements import stated
 from knowledge.models import (
     Chunk,
     ChunkVector,
@@ -73,11 +74,14 @@ def gathered(collection: Collection, dimensions: Mapping[str, int]) -> Iterator[
             "chunks": [chunk.pop("pk") for chunk in chunks],
         }
         vectors = vectors_of(key, owners, dimensions)
+        entities, relations = stated(key)
         record = DocumentRecord(
             **document,
             sections=[SectionRecord(**each) for each in sections],
             chunks=[ChunkRecord(section=each.pop("section__number"), **each) for each in chunks],
             copies=[CopyRecord(**each) for each in copies],
+            entities=entities,
+            relations=relations,
             models=[names.index(name) for name in vectors],
         )
         versions = parts(Version, key, *VERSION_FIELDS, order="number")

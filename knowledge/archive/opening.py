@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from knowledge.archive import records
 from knowledge.archive.errors import UnusableArchive
 from knowledge.archive.packing import HALF
-from knowledge.archive.records import FORMAT, FORMAT_VERSION, Manifest, MemberRecord, Record
+from knowledge.archive.records import FORMAT, READABLE, Manifest, MemberRecord, Record
 
 MANIFEST_BYTES = 16 * 1024 * 1024
 PIECE = 1024 * 1024
@@ -172,10 +172,11 @@ def understood(content: bytes) -> Manifest:
         raise UnusableArchive(f"Its manifest cannot be read: {error}") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise UnusableArchive("Its manifest is not that of a Docent archive.")
-    if found.get("version") != FORMAT_VERSION:
+    if found.get("version") not in READABLE:
         raise UnusableArchive(
-            f"It is of format version {found.get('version')}, and this Docent reads version "
-            f"{FORMAT_VERSION}: import it with a Docent like the one that exported it."
+            f"It is of format version {found.get('version')}, and this Docent reads versions "
+            f"{' and '.join(map(str, READABLE))}: import it with a Docent like the one that "
+            "exported it."
         )
     return validated(Manifest, content, records.MANIFEST)
 

@@ -4,14 +4,13 @@ An archive is a zip of
 
 - `manifest.json`: format, counts, embedding models, size and SHA-256 of every other member;
 - `collection.json`: the collection with its calibrations;
-- `documents.jsonl`: a document a line, with sections, chunks and copies;
+- `documents.jsonl`: a document a line, with sections, chunks, copies and what it states;
 - `versions.jsonl`: a former version a line, in the order of their documents;
 - `questions.jsonl`: a golden question a line;
 - `vectors/<place of the model>/<level>.npy`: float16, (rows, dimensions), in the order of the
   documents that name the model.
 """
 
-import json
 from datetime import date
 from typing import Annotated, Any, Literal, Self
 
@@ -26,46 +25,27 @@ from pydantic import (
     model_validator,
 )
 
+from knowledge.archive.fields import (
+    Address,
+    Digest,
+    ModelName,
+    Name,
+    Number,
+    Sha256,
+    Text,
+    Title,
+    known_config,
+    storable_json,
+)
 from knowledge.embedding.embedder import FEWEST_DIMENSIONS, MOST_DIMENSIONS
-from knowledge.ingestion.drafts import CONFIGS
 
 FORMAT: Literal["docent-archive"] = "docent-archive"
-FORMAT_VERSION: Literal[1] = 1
+FORMAT_VERSION: Literal[2] = 2
+READABLE = (1, 2)  # those of version 1 have no graph
 MANIFEST, COLLECTION = "manifest.json", "collection.json"
 DOCUMENTS, VERSIONS, QUESTIONS = "documents.jsonl", "versions.jsonl", "questions.jsonl"
 Level = Literal["documents", "sections", "chunks"]
 LEVELS: tuple[Level, ...] = ("documents", "sections", "chunks")
-KNOWN_CONFIGS = {"simple", *CONFIGS.values()}
-
-
-def storable(text: str) -> str:
-    """Refuse what PostgreSQL cannot store."""
-    if "\0" in text:
-        raise ValueError("a text holds a null character")
-    return text
-
-
-def storable_json(value: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what PostgreSQL cannot store."""
-    if "\\u0000" in json.dumps(value):
-        raise ValueError("a text holds a null character")
-    return value
-
-
-def known_config(name: str) -> str:
-    """Refuse a text search configuration that no language here has."""
-    if name not in KNOWN_CONFIGS:
-        raise ValueError(f"{name!r} is no text search configuration known here")
-    return name
-
-
-Text = Annotated[str, AfterValidator(storable)]
-Address = Annotated[Text, Field(min_length=1, max_length=1000)]
-Title = Annotated[Text, Field(max_length=500)]
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Number = Annotated[int, Field(ge=1, le=2**31 - 1)]
-ModelName = Annotated[Text, Field(min_length=1, max_length=100)]
 
 
 class Record(BaseModel):
@@ -97,13 +77,15 @@ class Counts(Record):
     chunks: NonNegativeInt = 0
     questions: NonNegativeInt = 0
     calibrations: NonNegativeInt = 0
+    entities_named: NonNegativeInt = 0
+    relations: NonNegativeInt = 0
 
 
 class Manifest(Record):
     """The archive as a whole."""
 
     format: Literal["docent-archive"] = FORMAT
-    version: Literal[1] = FORMAT_VERSION
+    version: Literal[1, 2] = FORMAT_VERSION
     collection: str
     made: AwareDatetime
     counts: Counts
@@ -175,6 +157,32 @@ class CopyRecord(Record):
     created: AwareDatetime
 
 
+class EntityRecord(Record):
+    """Something a document speaks of; `names` are those it calls it by."""
+
+    name: Name
+    kind: Annotated[Text, Field(max_length=40)]
+    names: Annotated[list[Name], Field(min_length=1)]
+
+
+class RelationRecord(Record):
+    """What a document says of two entities, by their places in its list; `chunk` is a number."""
+
+    subject: NonNegativeInt
+    predicate: Annotated[Text, Field(max_length=80)]
+    object: NonNegativeInt
+    chunk: Number
+    valid_from: date | None
+    valid_to: date | None
+
+    @model_validator(mode="after")
+    def holds_some_day(self) -> Self:
+        """Refuse what ends before it begins."""
+        if self.valid_from and self.valid_to and self.valid_from > self.valid_to:
+            raise ValueError("a relation ends before it begins")
+        return self
+
+
 class VersionRecord(Record):
     """What a document said before; `document` is its source."""
 
@@ -216,6 +224,8 @@ class DocumentRecord(Described):
     sections: list[SectionRecord]
     chunks: list[ChunkRecord]
     copies: list[CopyRecord]
+    entities: list[EntityRecord] = []
+    relations: list[RelationRecord] = []
     models: list[NonNegativeInt]  # places in the manifest's list
 
     @model_validator(mode="after")
@@ -230,6 +240,22 @@ class DocumentRecord(Described):
         if not {chunk.section for chunk in self.chunks} <= {*sections}:
             raise ValueError("a chunk belongs to a section that is not there")
         return self
+
+    @model_validator(mode="after")
+    def statements_fit(self) -> Self:
+        """Refuse relations of no entity and of no chunk."""
+        chunks = {chunk.number for chunk in self.chunks}
+        for relation in self.relations:
+            if max(relation.subject, relation.object) >= len(self.entities):
+                raise ValueError("a relation is of an entity that is not there")
+            if relation.chunk not in chunks:
+                raise ValueError("a relation is said in a chunk that is not there")
+        return self
+
+    @property
+    def names(self) -> int:
+        """How many names it calls its entities by."""
+        return sum(len(entity.names) for entity in self.entities)
 
     def rows(self, level: Level) -> int:
         """Return how many vectors a model has of this document."""

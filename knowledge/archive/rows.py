@@ -5,9 +5,10 @@ from django.db import transaction
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from knowledge import changes, chunking, postings
+from knowledge import changes, chunking, graph, postings
 from knowledge.archive.contents import Entry, Matrices
 from knowledge.archive.records import Described, DocumentRecord
+from knowledge.archive.statements import restate
 from knowledge.embedding import Embedder
 from knowledge.ingestion.storing import at, free_id, take_turns
 from knowledge.models import (
@@ -31,6 +32,7 @@ def put(collection: Collection, entry: Entry) -> None:
         former = at(collection, record.source)
         # Answers cite it by its id.
         identity = former.pk if former else free_id(collection, record.source)
+        before = graph.touched([identity])
         if former:
             former.delete()
             changes.tell([identity])
@@ -56,6 +58,8 @@ def put(collection: Collection, entry: Entry) -> None:
         )
         for model, vectors in entry.vectors.items():
             put_vectors(document, sections, chunks, model, vectors)
+        restate(document, chunks, record)
+        graph.prune(before)
         postings.write(document)
 
 

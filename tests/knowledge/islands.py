@@ -13,6 +13,8 @@ from knowledge.archive.records import (
     ChunkRecord,
     CopyRecord,
     DocumentRecord,
+    EntityRecord,
+    RelationRecord,
     SectionRecord,
     VersionRecord,
 )
@@ -26,8 +28,11 @@ from knowledge.models import (
     Copy,
     Document,
     DocumentVector,
+    Entity,
+    EntityName,
     GoldenQuestion,
     Posting,
+    Relation,
     Section,
     SectionVector,
     Version,
@@ -83,6 +88,21 @@ def entry(source: str, texts: list[str], *, version: int = 2) -> Entry:
                 source=f"copy/{source}", origin=f"copy/{source}", sha1="1" * 40, created=THEN
             )
         ],
+        entities=[
+            EntityRecord(name="The island", kind="place", names=["The island", "Skerry"]),
+            EntityRecord(name=source, kind="page", names=[source]),
+            EntityRecord(name="The Island", kind="organisation", names=["the island"]),
+        ],
+        relations=[
+            RelationRecord(
+                subject=2, predicate="publishes", object=1, chunk=1,
+                valid_from=date(2024, 3, 1), valid_to=None,
+            ),
+            RelationRecord(
+                subject=1, predicate="is about", object=0, chunk=len(texts), valid_from=None,
+                valid_to=date(2026, 3, 4),
+            ),
+        ],
         models=[],
     )  # fmt: skip
     former = VersionRecord(
@@ -126,6 +146,9 @@ ALIKE = {
     "document": ["document__source"],
     "section": ["section__document__source", "section__number"],
     "chunk": ["chunk__document__source", "chunk__number"],
+    "entity": ["entity__key", "entity__kind"],
+    "subject": ["subject__key", "subject__kind"],
+    "object": ["object__key", "object__kind"],
 }
 KINDS: dict[type[Model], str] = {
     Document: "collection",
@@ -139,6 +162,9 @@ KINDS: dict[type[Model], str] = {
     Calibration: "collection",
     GoldenQuestion: "collection",
     Posting: "chunk__document__collection",
+    Entity: "collection",
+    EntityName: "document__collection",
+    Relation: "document__collection",
 }
 
 

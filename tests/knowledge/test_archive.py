@@ -2,6 +2,7 @@
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,19 @@ from django.db import connection
 
 from knowledge import embedding
 from knowledge.archive import export, restore
+from knowledge.archive.contents import Entry
 from knowledge.archive.errors import CollectionDiffers
+from knowledge.archive.records import EntityRecord
 from knowledge.archive.rows import put
 from knowledge.embedding.local import LOCAL
 from knowledge.errors import InvalidCollectionName
+from knowledge.graph import graph_search
 from knowledge.models import (
     Chunk,
     ChunkVector,
     Collection,
     Document,
+    Entity,
     GoldenQuestion,
     Receipt,
     SectionVector,
@@ -86,6 +91,33 @@ def test_a_collection_comes_back_with_the_same_rows_and_answers_and_nothing_is_e
 def test_it_can_go_under_another_name_beside_the_first(island: Collection, archive: Path) -> None:
     restore(archive, name="copy")
     assert rows(Collection.objects.get(name="copy")) == rows(island)
+
+
+def test_what_documents_state_is_found_in_the_copy_with_its_time_and_place(
+    island: Collection, archive: Path
+) -> None:
+    restore(archive, name="copy")
+    (found,) = graph_search(["Skerry"], collections=["copy"], limit=1)
+    assert (found.subject_kind, found.predicate, found.object) == ("page", "is about", "The island")
+    chunk = Chunk.objects.get(pk=found.chunk_id)
+    assert (chunk.document_id, chunk.number) == (found.document_id, 2)
+    assert chunk.document.collection.name == "copy"
+    published = graph_search(["ferry.md"], collections=["copy"], at=date(2030, 1, 1))
+    assert [(each.subject_kind, each.predicate) for each in published] == [
+        ("organisation", "publishes")
+    ]
+
+
+def test_a_replaced_document_leaves_no_entity_that_only_it_named(
+    island: Collection, archive: Path
+) -> None:
+    fog = entry("fog.md", ["The foghorn was sold."], version=3)
+    gone = EntityRecord(name="Buyer", kind="person", names=["Buyer"])
+    record = fog.document.model_copy(update={"entities": [gone], "relations": []})
+    put(island, with_vectors(Entry(record, fog.versions, {})))
+    assert Entity.objects.filter(name="Buyer").exists()
+    restore(archive, replace=True)
+    assert not Entity.objects.filter(name="Buyer").exists()
 
 
 def test_a_second_import_changes_nothing(island: Collection, archive: Path) -> None:
@@ -229,6 +261,7 @@ def test_the_commands_say_what_they_did(island: Collection, tmp_path: Path) -> N
     path = tmp_path / "island.docent"
     said = run("export", "island", path)
     assert "documents │ 4 │" in said
+    assert "relations │ 8 │" in said
     assert f"vectors of {LOCAL.name} │ 384 dimensions │" in said
     said = run("import", path, "--collection", "copy")
     assert "Collection copy" in said

@@ -93,6 +93,15 @@ def last(name: str, body: bytes) -> Change:
 
 
 CHUNKS = "vectors/0/chunks.npy"
+NAMELESS = {"name": "—", "kind": "dash", "names": ["—"]}
+TIE = {
+    "subject": 0,
+    "predicate": "is",
+    "object": 0,
+    "chunk": 1,
+    "valid_from": "2024-01-01",
+    "valid_to": None,
+}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +112,7 @@ CHUNKS = "vectors/0/chunks.npy"
         (without("questions.jsonl"), "not those its manifest names"),
         (with_more("extra.txt", b"x"), "not those its manifest names"),
         (without("manifest.json"), "no Docent archive"),
-        (line("manifest.json", 0, version=2), "format version 2, and this Docent reads version 1"),
+        (line("manifest.json", 0, version=3), "version 3, and this Docent reads versions 1 and 2"),
         (line("manifest.json", 0, format="zip"), "not that of a Docent archive"),
         (with_more("manifest.json", b"{"), "manifest cannot be read"),
     ],
@@ -131,6 +140,11 @@ COUNTS = dict.fromkeys(
         (line("documents.jsonl", 0, surprise=1), "surprise: Extra inputs"),
         (line("documents.jsonl", 0, sections=[]), "a section that is not there"),
         (line("documents.jsonl", 0, models=[7]), "names a model that is not there"),
+        (line("documents.jsonl", 0, entities=[]), "of an entity that is not there"),
+        (line("documents.jsonl", 0, entities=[NAMELESS]), "'—' is no name of anything"),
+        (line("documents.jsonl", 0, relations=[TIE | {"chunk": 3}]), "a chunk that is not there"),
+        (line("documents.jsonl", 0, relations=[TIE | {"valid_to": "2023-12-31"}]), "ends before"),
+        (line("documents.jsonl", 0, relations=[]), "more or less than its manifest says"),
         (line("documents.jsonl", 0, models=[0]), "vectors of nothing|fewer vectors"),
         (line("documents.jsonl", 1, source="ferry.md"), "twice|versions of"),
         (replaced("versions.jsonl", b"quiet.md", b"nobody.md"), "versions of 'nobody.md'"),
@@ -150,6 +164,29 @@ def test_an_archive_that_contradicts_itself_is_refused_before_anything_is_writte
     with pytest.raises(UnusableArchive, match=reason):
         restore(path, name="fresh")
     assert not Collection.objects.filter(name="fresh").exists()
+
+
+def test_an_archive_of_the_first_version_still_comes_in_without_a_graph(
+    island: Collection, archive: Path
+) -> None:
+    graph = ("entities", "relations")
+
+    def first(members: dict[str, bytes]) -> None:
+        documents = [json.loads(each) for each in members["documents.jsonl"].splitlines()]
+        bare = [{name: each[name] for name in each if name not in graph} for each in documents]
+        members["documents.jsonl"] = b"".join(json.dumps(each).encode() + b"\n" for each in bare)
+        manifest = json.loads(members["manifest.json"])
+        counts = {name: manifest["counts"][name] for name in COUNTS}
+        members["manifest.json"] = json.dumps(manifest | {"version": 1, "counts": counts}).encode()
+
+    before = islands.rows(island)
+    restore(changed(archive, first), name="fresh")
+    after = islands.rows(Collection.objects.get(name="fresh"))
+    stated = {"Entity", "EntityName", "Relation"}
+    assert all(before[kind] and not after[kind] for kind in stated)
+    assert {kind: after[kind] for kind in after.keys() - stated} == {
+        kind: before[kind] for kind in before.keys() - stated
+    }
 
 
 def test_vectors_that_fit_none_of_the_same_model_are_refused(archive: Path) -> None:

@@ -18,7 +18,7 @@ from knowledge.errors import KnowledgeError
 class Command(BaseCommand):
     """`manage.py export COLLECTION FILE`."""
 
-    help = "Write a collection into one file: documents, versions, vectors, golden questions."
+    help = "Write a collection into one file: documents, versions, vectors, graph, questions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
@@ -60,7 +60,8 @@ def summary(manifest: Manifest, path: Path) -> Table:
     table.add_column(f"Collection {manifest.collection}")
     table.add_column("", justify="right")
     for name, count in manifest.counts:
-        table.add_row({"questions": "golden questions"}.get(name, name), f"{count:,}")
+        shown = {"questions": "golden questions"}.get(name, name.replace("_", " "))
+        table.add_row(shown, f"{count:,}")
     table.add_section()
     for model in manifest.models:
         table.add_row(f"vectors of {model.name}", f"{model.dimensions} dimensions")

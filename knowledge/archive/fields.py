@@ -1,0 +1,49 @@
+"""Fields: what a value of an archive may be."""
+
+import json
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from knowledge.graph.keys import LONGEST, key
+from knowledge.ingestion.drafts import CONFIGS
+
+KNOWN_CONFIGS = {"simple", *CONFIGS.values()}
+
+
+def storable(text: str) -> str:
+    """Refuse what PostgreSQL cannot store."""
+    if "\0" in text:
+        raise ValueError("a text holds a null character")
+    return text
+
+
+def storable_json(value: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what PostgreSQL cannot store."""
+    if "\\u0000" in json.dumps(value):
+        raise ValueError("a text holds a null character")
+    return value
+
+
+def known_config(name: str) -> str:
+    """Refuse a text search configuration that no language here has."""
+    if name not in KNOWN_CONFIGS:
+        raise ValueError(f"{name!r} is no text search configuration known here")
+    return name
+
+
+def telling(name: str) -> str:
+    """Refuse a name without a letter or digit: nothing could be found by it."""
+    if not key(name):
+        raise ValueError(f"{name!r} is no name of anything")
+    return name
+
+
+Text = Annotated[str, AfterValidator(storable)]
+Address = Annotated[Text, Field(min_length=1, max_length=1000)]
+Title = Annotated[Text, Field(max_length=500)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Number = Annotated[int, Field(ge=1, le=2**31 - 1)]
+ModelName = Annotated[Text, Field(min_length=1, max_length=100)]
+Name = Annotated[Text, Field(max_length=LONGEST), AfterValidator(telling)]
