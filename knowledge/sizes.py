@@ -22,8 +22,13 @@ def sized(collections: QuerySet[Collection]) -> QuerySet[Collection]:
     )
 
 
-def count(kind: type[Model], path: str) -> Coalesce:
-    """Return the number of rows by collection, each kind apart: joins would multiply them."""
+def count(kind: type[Model], path: str, of: str = "pk") -> Coalesce:
+    """Return the number of rows by owner, each kind apart: joins would multiply them.
+
+    With `of`, how many different values of that field they have.
+    """
     rows = kind._default_manager.filter(**{path: OuterRef("pk")}).order_by()
-    grouped = rows.annotate(owner=F(path)).values("owner").annotate(number=Count("pk"))
+    grouped = (
+        rows.annotate(owner=F(path)).values("owner").annotate(number=Count(of, distinct=of != "pk"))
+    )
     return Coalesce(Subquery(grouped.values("number")), 0)

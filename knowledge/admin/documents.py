@@ -71,6 +71,7 @@ class DocumentAdmin(RecordAdmin):
         return {
             "row": row,
             "copies": row.copies.all()[:50],
+            "relations": row.relations.count(),
             "preview": html(row.content[:PREVIEW_CHARACTERS]),
             "is_cut": len(row.content) > PREVIEW_CHARACTERS,
         }

@@ -16,15 +16,24 @@ from knox.models import AuthToken
 from agents.models import Budget, Envelope, Fault, ModelCall, Price
 from agents.names import Status
 from conversations.models import Conversation
-from knowledge.models import Chunk, Collection, Document, GoldenQuestion, Ingest, Receipt
+from knowledge.models import (
+    Chunk,
+    Collection,
+    Document,
+    Entity,
+    GoldenQuestion,
+    Ingest,
+    Receipt,
+    Relation,
+)
 from tests import factories
 
 KINDS: list[type[Model]] = [
-    AuthToken, Budget, Collection, Conversation, Document, Envelope, Fault, GoldenQuestion, Group,
-    Ingest, ModelCall, Price, Receipt, User,
+    AuthToken, Budget, Collection, Conversation, Document, Entity, Envelope, Fault, GoldenQuestion,
+    Group, Ingest, ModelCall, Price, Receipt, Relation, User,
 ]  # fmt: skip
-RECORDS: list[type[Model]] = [Conversation, Document, Envelope, Fault, Ingest, ModelCall, Receipt]
-KEPT: list[type[Model]] = [Envelope, Fault, Ingest, ModelCall, Receipt]
+KEPT: list[type[Model]] = [Entity, Envelope, Fault, Ingest, ModelCall, Receipt, Relation]
+RECORDS: list[type[Model]] = [Conversation, Document, *KEPT]
 SCRIPT = "<script>alert(1)</script>"
 ATTRIBUTE = '" onmouseover="alert(1)'
 
@@ -44,6 +53,7 @@ def rows(db: None) -> None:
     GoldenQuestion.objects.create(collection=body, question=SCRIPT, sources=[SCRIPT])
     gone = {"id": "d" * 32, "source": SCRIPT, "title": SCRIPT, "version": 1}
     Receipt.objects.create(collection="handbook", by=SCRIPT, documents=[gone])
+    state(Document.objects.get(), SCRIPT)
     widget = User.objects.create_user("widget")
     AuthToken.objects.create(widget)  # type: ignore[no-untyped-call]
     Group.objects.create(name="readers")
@@ -60,6 +70,18 @@ def rows(db: None) -> None:
     factories.model_call(answered, reply=SCRIPT, error=ATTRIBUTE, outcome="malformed")
     factories.failed_turn(talk, ValueError(SCRIPT))
     factories.turn(talk, status=Status.RUNNING)
+
+
+def state(document: Document, said: str) -> None:
+    """Let the document state that something is related to itself."""
+    named = Entity.objects.create(
+        collection=document.collection, name=said, key=document.pk, kind=said
+    )
+    named.names.create(document=document, name=said, key=document.pk)
+    chunk = document.chunks.all()[0]
+    Relation.objects.create(
+        document=document, chunk=chunk, subject=named, predicate=said, object=named
+    )
 
 
 def address(kind: type[Model], page: str, *args: Any) -> str:
@@ -148,6 +170,8 @@ def test_a_list_of_many_costs_no_more_queries_than_one_of_few(staff: Client, row
         factories.failed_turn(talk, ValueError("broken"))
         body = factories.collection(f"many-{number}", documents=2)
         Ingest.objects.create(collection=body, name="x.md")
+        for document in body.documents.all():
+            state(document, f"thing {number}")
 
     assert queries() == few
 
