@@ -1,10 +1,13 @@
 """Keeping: takes the passages of a judged collection in once, for this and every later run."""
 
+import fcntl
 import json
+import logging
 import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,6 +19,8 @@ from knowledge.evaluation.judged import Judged, Row
 from knowledge.evaluation.lines import Unjudgeable
 from knowledge.ingestion import plan, run
 from knowledge.models import COLLECTION_NAME, Collection, Ingest, document_id
+
+log = logging.getLogger(__name__)
 
 # Passages per file: whoever watches sees every file that is finished.
 ROWS_AT_ONCE = 50
@@ -56,24 +61,40 @@ def keep(judged: Judged, *, name: str = "", work: Work = run) -> Kept:
 
     They go the way every document goes; each is a document whose source is the passage's `id`.
     Those that are there are left alone, whatever they say: an interrupted run is continued, and
-    the next has nothing to do, for the collection's name changes with the corpus. `work` does the
-    job, or waits for the worker that does. Raises InvalidCollectionName, EmbeddingUnavailable,
-    and Unjudgeable when the job was not done.
+    the next has nothing to do, for the collection's name changes with the corpus. Two runs at once
+    take turns. `work` does the job, or waits for the worker that does. Raises
+    InvalidCollectionName, EmbeddingUnavailable, and Unjudgeable when the job was not done.
     """
     name = name or named_after(judged.folder.resolve().name, judged.digest)
     if not re.match(COLLECTION_NAME, name):
         raise InvalidCollectionName(name)
     apart(name)
-    before = sources(name)
-    # Steady, so that a job that was killed finds its files and is gone on with.
-    folder = Path(settings.STATE_DIR) / "evaluation" / name
-    if written(judged, folder, before):
-        # What is not in these files was taken in before, and is not gone.
-        finish(plan(name, paths=[folder], keep_missing=True), work)
-    shutil.rmtree(folder, ignore_errors=True)  # another run of the same may be at it
+    with folder_alone(name) as folder:
+        before = sources(name)
+        if written(judged, folder, before):
+            # What is not in these files was taken in before, and is not gone.
+            finish(plan(name, paths=[folder], keep_missing=True), work)
+        shutil.rmtree(folder)
     after = sources(name)
     unfindable = sum(row.id not in after for row in judged.rows())
     return Kept(judged, name, len(after) - len(before), unfindable)
+
+
+@contextmanager
+def folder_alone(name: str) -> Iterator[Path]:
+    """Yield the folder for a collection's files, which no other run touches meanwhile.
+
+    It is the same each time, so that a job that was killed finds its files and is gone on with.
+    """
+    place = Path(settings.STATE_DIR) / "evaluation"
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / f"{name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.warning("another run is taking in %s; this one waits for it", name)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield place / name
 
 
 def finish(job: Ingest, work: Work) -> None:
@@ -101,7 +122,10 @@ def written(judged: Judged, folder: Path, there: set[str]) -> bool:
         if any(row.id not in there and row.text.strip() for row in rows):
             some = True
             documents = json.dumps([entry(row) for row in rows if row.text.strip()])
-            (folder / f"{number:06}.json").write_text(documents, encoding="utf-8")
+            # Put in place whole: a worker that outlived an earlier run may be reading.
+            aside = folder / f"{number:06}.part"
+            aside.write_text(documents, encoding="utf-8")
+            aside.replace(aside.with_suffix(".json"))
     return some
 
 

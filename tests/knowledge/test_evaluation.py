@@ -126,7 +126,8 @@ def test_name_of_the_collection_is_checked_before_anything_is_written(
             run("evaluate", "retrieval", folder, "--collection", name)
     else:
         keeping.keep(judged(folder))
-    assert not list((Path(settings.STATE_DIR) / "evaluation").glob("*"))
+    left = (Path(settings.STATE_DIR) / "evaluation").glob("*")
+    assert [path.suffix for path in left] == ([] if name else [".lock"])
     assert not (Path(settings.STATE_DIR) / "elsewhere").exists()
 
 
