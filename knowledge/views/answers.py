@@ -1,5 +1,6 @@
 """Answers to whoever asks for a job: how far it is, or why nothing came of it."""
 
+import threading
 import time
 from dataclasses import asdict
 from typing import Any
@@ -24,6 +25,9 @@ from knowledge.serializers.ingests import (
 # A page is ingested well within this; a book is not, and its client polls instead.
 PATIENCE_SECONDS = 20.0
 POLL_SECONDS = 0.2
+# Who waits keeps a thread of the web process; those beyond are answered at once, and poll.
+MOST_WAITING = 8
+waiting = threading.BoundedSemaphore(MOST_WAITING)
 
 
 class ItemPages(PageNumberPagination):
@@ -56,14 +60,22 @@ def answer(job: Ingest, request: Request, *, wait: bool, field: str) -> Response
 
 
 def settle(job: Ingest) -> None:
-    """Wait for the end of the job, for a time, without holding a connection meanwhile."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < end:
-        job.refresh_from_db()
-        if job.status not in OPEN:
-            return
-        connection.close()
-        time.sleep(POLL_SECONDS)
+    """Wait for the end of the job, for a time, without holding a connection meanwhile.
+
+    Not at all when too many wait already.
+    """
+    if not waiting.acquire(blocking=False):
+        return
+    try:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            job.refresh_from_db()
+            if job.status not in OPEN:
+                return
+            connection.close()
+            time.sleep(POLL_SECONDS)
+    finally:
+        waiting.release()
 
 
 def refuse(job: Ingest, field: str) -> None:

@@ -1,6 +1,7 @@
 """The API that takes documents in: what goes in, how it is answered, and what is refused."""
 
 from http import HTTPStatus
+from threading import BoundedSemaphore
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from knowledge.models import Document, Ingest
+from knowledge.views import answers
 from tests.knowledge.desk import FERRY, file, outcomes, send, upload
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +34,20 @@ def test_a_file_that_takes_longer_is_answered_with_202(staff: Client, nobody: No
     answer = upload(staff, file("fog.md"), wait="false")
     assert (answer.status_code, answer.json()["status"]) == (HTTPStatus.ACCEPTED, "queued")
     assert outcomes(answer) == {"fog.md": "waiting"}
-    assert staff.get(f"/api/ingests/{answer.json()['id']}/").json()["status"] == "queued"
+
+
+def test_who_comes_when_many_wait_already_is_answered_at_once(
+    staff: Client, worker: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = BoundedSemaphore(1)
+    monkeypatch.setattr(answers, "waiting", places)
+    for name in ("first.md", "second.md"):
+        assert upload(staff, file(name)).status_code == HTTPStatus.CREATED
+    with places:
+        answer = upload(staff, file("third.md"))
+    assert answer.status_code == HTTPStatus.ACCEPTED
+    assert answer.json()["id"]
+    assert upload(staff, file("fourth.md")).status_code == HTTPStatus.CREATED
 
 
 def test_of_several_files_those_that_can_be_read_are_taken_in(staff: Client, worker: None) -> None:
