@@ -96,6 +96,34 @@ INSERT INTO knowledge_commonterm (collection_id, term, chunks)
 SELECT collection, term, count(*) FROM knowledge_posting
 WHERE collection = %(collection)s GROUP BY collection, term HAVING count(*) > %(most)s
 """
+# As if they had never been counted: only what came before the last time was.
+UNCOUNT_TERMS = """
+UPDATE knowledge_commonterm AS common SET chunks = greatest(common.chunks - going.chunks, 0)
+FROM (
+    SELECT collection, term, count(*) AS chunks
+    FROM knowledge_chunk AS chunk JOIN knowledge_posting AS posting ON chunk_id = chunk.id
+        JOIN knowledge_census AS census ON collection_id = collection AND chunk.id <= newest
+    WHERE document_id = ANY(%(documents)s) GROUP BY collection, term
+) AS going
+WHERE common.collection_id = going.collection AND common.term = going.term
+"""
+UNCOUNT = """
+UPDATE knowledge_census AS census SET chunks = greatest(census.chunks - going.chunks, 0)
+FROM (
+    SELECT collection_id, count(*) AS chunks
+    FROM knowledge_chunk AS chunk JOIN knowledge_document AS document ON document.id = document_id
+        JOIN knowledge_census AS known USING (collection_id)
+    WHERE document_id = ANY(%(documents)s) AND chunk.id <= newest GROUP BY collection_id
+) AS going
+WHERE census.collection_id = going.collection_id
+"""
+TAKE_TURNS = """
+SELECT pg_advisory_xact_lock(hashtextextended('census', collection_id))
+FROM (
+    SELECT DISTINCT collection_id FROM knowledge_document
+    WHERE id = ANY(%(documents)s) ORDER BY collection_id
+) AS counted
+"""
 KEEP = """
 INSERT INTO knowledge_census (collection_id, chunks, newest, configs)
 VALUES (%(collection)s, %(chunks)s, %(newest)s, '{}')
@@ -119,6 +147,17 @@ def rebuild() -> None:
         cursor.execute(INDEXES)
         for collection in Collection.objects.values_list("pk", flat=True):
             refresh(collection)
+
+
+def uncount(documents: list[str]) -> None:
+    """Take the chunks of documents with these ids, about to be deleted, off the counts.
+
+    In the caller's transaction. Costs what deleting their postings does at most, however large the
+    collection is; to count it anew after every single document would not.
+    """
+    with connection.cursor() as cursor:
+        for statement in (TAKE_TURNS, UNCOUNT_TERMS, UNCOUNT):
+            cursor.execute(statement, {"documents": documents})
 
 
 def run(document: str | None) -> None:

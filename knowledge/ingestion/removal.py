@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from django.db import connection, transaction
 
-from knowledge import changes, graph
+from knowledge import changes, graph, postings
 from knowledge.ingestion.storing import take_turns
 from knowledge.models import Collection, Document, Receipt
 from knowledge.reliance import relying
@@ -38,9 +38,10 @@ def delete(documents: Iterable[Document], *, by: str = "", reason: str = "") -> 
 
     Their sections, chunks, vectors, postings, relations, former versions and copies go with them,
     in one transaction, so they are gone from every search that begins afterwards; who listens to
-    `knowledge.changes` forgets what was made of them. The receipt counts
-    what the database says it deleted, and lists the turns whose answers cited one of them;
-    those answers stay with their conversations. `by` is who asked for it.
+    `knowledge.changes` forgets what was made of them. What searches know of the collections as a
+    whole is true at once. The receipt counts what the database says it deleted, and lists the turns
+    whose answers cited one of them; those answers stay with their conversations. `by` is who asked
+    for it.
     """
     going = list(documents)
     collections = Collection.objects.filter(pk__in={each.collection_id for each in going})
@@ -67,6 +68,7 @@ def deleted(documents: list[str]) -> Counter[str]:
     """Delete the documents with these ids; return how many rows of each kind that were."""
     removed: Counter[str] = Counter()
     unsaid, entities = changes.said(documents), graph.touched(documents)
+    postings.uncount(documents)
     with connection.cursor() as cursor:
         for name, table, which in ROWS:
             cursor.execute(

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 
 from knowledge import postings
+from knowledge.ingestion import removal
 from knowledge.models import (
     Census,
     Chunk,
@@ -16,6 +17,7 @@ from knowledge.models import (
     Section,
     document_id,
 )
+from knowledge.search.scope import scope_of
 
 pytestmark = pytest.mark.django_db
 
@@ -148,3 +150,29 @@ def test_only_words_with_more_postings_than_are_read_are_counted(
     document = written("sea", "whale krill", "whale", "whale krill")
     postings.refresh(document.collection.pk)
     assert dict(CommonTerm.objects.values_list("term", "chunks")) == {"whale": 3}
+
+
+def test_a_deletion_leaves_the_counts_that_counting_anew_would_find() -> None:
+    going = [
+        written("sea", *["whale song"] * 100, *["krill"] * 20, source=f"{number}.md")
+        for number in range(4)
+    ]
+    kept = written("sea", *["whale"] * 200, source="kept.md").collection
+    other = written("lake", *["whale"] * 200).collection
+    for collection in (kept, other):
+        postings.refresh(collection.pk)
+    # Not counted yet, and so nothing that a deletion could take off.
+    going.append(written("sea", *["whale song"] * 9, source="late.md"))
+    removal.delete(going)
+    assert counted(kept) == (200, {"whale": 200, "song": 0})
+    assert counted(other) == (200, {"whale": 200})
+    assert scope_of(["sea"]).chunks == 200
+    assert postings.refresh(kept.pk, force=True)
+    assert counted(kept) == (200, {"whale": 200})
+
+
+def counted(collection: Collection) -> tuple[int | None, dict[str, int]]:
+    """Return how many chunks the collection has, and of which common word how many."""
+    terms = CommonTerm.objects.filter(collection=collection)
+    chunks = Census.objects.get(collection=collection).chunks
+    return chunks, dict(terms.values_list("term", "chunks"))
