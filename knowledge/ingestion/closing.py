@@ -20,7 +20,7 @@ from knowledge.names import LOCAL_MODEL
 from knowledge.parsing import Page
 from knowledge.search import indexes
 
-REASON = "its file or entry is gone"
+REASON = "its file, entry or page is gone"
 
 
 def close(hold: Hold, known: Known, encoder: Encoder) -> Report:
@@ -54,7 +54,7 @@ def index(hold: Hold, encoder: Encoder) -> None:
 
 
 def follow(hold: Hold, known: Known) -> None:
-    """Delete the documents whose file or entry is gone; one that has a copy moves there."""
+    """Delete the documents whose file, entry or page is gone; one that has a copy moves there."""
     job = hold.job
     with transaction.atomic():
         hold.fence()
@@ -73,11 +73,11 @@ def follow(hold: Hold, known: Known) -> None:
 
 
 def lost_documents(known: Known) -> list[Document]:
-    """Return the documents whose file or entry is gone, without their texts."""
+    """Return the documents whose file, entry or page is gone, without their texts."""
     job = known.job
     documents = Document.objects.filter(collection=job.collection).defer("content", "summary")
     # A job that is tried again lists the folder as it was: what came later is none of its business.
-    listed = documents.filter(in_folders(job), updated__lte=job.created)
+    listed = documents.filter(in_reach(known), updated__lte=job.created)
     lost = [document for document in listed if known.is_gone(document.origin)]
     for origin, sources in job.items.exclude(gone=[]).values_list("origin", "gone"):
         lost += documents.filter(origin=origin, source__in=sources)
@@ -85,18 +85,18 @@ def lost_documents(known: Known) -> list[Document]:
 
 
 def lost_copies(known: Known) -> list[Copy]:
-    """Return the copies whose file is gone."""
+    """Return the copies whose file or page is gone."""
     job = known.job
     copies = Copy.objects.filter(
-        in_folders(job), collection=job.collection, created__lte=job.created
+        in_reach(known), collection=job.collection, created__lte=job.created
     )
     return [copy for copy in copies if known.is_gone(copy.origin)]
 
 
-def in_folders(job: Ingest) -> Q:
-    """Return the condition that an origin lies in a folder or archive that the job lists."""
-    inside = Q(pk__in=[])
-    for folder in job.options.get("folders", []):
+def in_reach(known: Known) -> Q:
+    """Return the condition that the job, by what it lists, could tell that an origin is gone."""
+    inside = Q(origin__in=known.vanished)
+    for folder in known.job.options.get("folders", []):
         inside |= Q(origin__startswith=f"{folder}/")
     return inside
 
@@ -117,7 +117,7 @@ def bequeath(hold: Hold, encoder: Encoder) -> None:
         except Unreadable:
             copy.delete()
             continue
-        vectors = encoder.encode(heir.embedded())
+        vectors = encoder.encode(heir.embedded(), [copy.document.source])
         with transaction.atomic():
             hold.progress()
             # A third of the same bytes is now a copy of the second.

@@ -52,6 +52,11 @@ class Draft:
         return [*self.page.warnings, *self.graph.warnings]
 
     @property
+    def sources(self) -> list[str]:
+        """The sources of the document it replaces, should there be one."""
+        return [self.sheet.source, self.former] if self.former else [self.sheet.source]
+
+    @property
     def config(self) -> str:
         """The text search configuration of its language."""
         return CONFIGS.get(self.page.language.split("-")[0], "simple")

@@ -1,15 +1,16 @@
 """Encoding: vectors for the chunks of a job, kept as they are made."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from django.db import connection, transaction
 from pgvector import HalfVector
 
+from knowledge import chunking
 from knowledge.embedding import Vectors, models
 from knowledge.ingestion.drafts import digest
 from knowledge.ingestion.holding import Hold
-from knowledge.models import Encoded
+from knowledge.models import ChunkVector, Encoded
 from knowledge.names import LOCAL_DIMENSIONS, LOCAL_MODEL
 
 # About two seconds' work: enough to sort by length, little to lose when the process is killed.
@@ -27,18 +28,40 @@ class Encoder:
         self.is_paid = self.model.name != LOCAL_MODEL
         self.kept: list[str] = []  # digests of what is kept, and of use to no one once stored
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    def encode(self, texts: Sequence[str], former: Collection[str] = ()) -> Vectors:
         """Return one unit vector per text, as exact as they are stored.
 
+        A text that a document of one of the `former` sources holds has its vector already.
         Where there are more texts than are encoded at once, and where each is paid for, the
         vectors are kept with the job until its documents are stored, so that at most the batch at
         hand is ever encoded twice. Raises EmbeddingUnavailable, Lost and Cancelled.
         """
         if not texts:
             return empty(LOCAL_DIMENSIONS)
+        vectors = self.stored({*texts}, former) if former else {}
+        fresh = [text for text in dict.fromkeys(texts) if text not in vectors]
+        if fresh:
+            vectors |= zip(fresh, self.made(fresh), strict=True)
+        return np.stack([vectors[text] for text in texts])
+
+    def made(self, texts: Sequence[str]) -> Sequence[np.ndarray]:
+        """Return their vectors; little is lost when the process is killed meanwhile."""
         if len(texts) <= CHUNKS_AT_ONCE and not self.is_paid:
-            return self.encoded(texts)
-        return np.stack([*self.lasting(texts)])
+            return [*self.encoded(texts)]
+        return self.lasting(texts)
+
+    def stored(self, texts: Collection[str], sources: Collection[str]) -> dict[str, np.ndarray]:
+        """Return the vectors of those texts that documents of these sources hold."""
+        rows = ChunkVector.objects.filter(
+            model=self.model.name,
+            chunk__document__collection=self.hold.job.collection_id,
+            chunk__document__source__in=sources,
+        ).values_list("chunk__document__title", "chunk__section__path", "chunk__text", "embedding")
+        return {
+            said: np.array(vector, dtype=np.float32)
+            for title, path, text, vector in rows.iterator()
+            if (said := chunking.embedded(title, path, text)) in texts
+        }
 
     def encoded(self, texts: Sequence[str]) -> Vectors:
         """Ask the model; nobody waits for a database connection of ours meanwhile."""

@@ -28,6 +28,7 @@ class Known:
     taken: set[str] = field(default_factory=set)  # of those whose pages were looked at
     dropped: set[str] = field(default_factory=set)  # sources that their files hold no more
     unread: list[str] = field(default_factory=list)  # folders and archives nobody could list
+    vanished: set[str] = field(default_factory=set)  # pages that a sitemap names no more
     by_source: dict[str, Held] = field(default_factory=dict)
     by_sha1: dict[str, Held] = field(default_factory=dict)
     by_origin: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # sources
@@ -56,6 +57,8 @@ class Known:
         """Take the origins of the job's items anew, as listing an archive adds some."""
         states = dict(self.job.items.values_list("origin", "status"))
         self.listed = set(states)
+        pages = self.job.items.filter(kind=Item.Kind.URL, status=Item.Status.LISTED)
+        self.vanished = {origin for gone in pages.values_list("gone", flat=True) for origin in gone}
         problems = self.job.options.get("unread", [])
         self.unread = [problem["source"] for problem in problems]
         self.unread += [
@@ -96,10 +99,12 @@ class Known:
         return held.origin in self.taken
 
     def is_gone(self, origin: str) -> bool:
-        """Tell whether a document's file is gone from a folder that this job lists."""
+        """Tell whether what a document was made of is gone from what this job lists."""
         options = self.job.options
         if options.get("keep_missing") or origin in self.listed:
             return False
+        if origin in self.vanished:
+            return True
         if any(is_in(origin, folder) for folder in self.unread):
             return False
         return any(is_in(origin, folder) for folder in options.get("folders", []))

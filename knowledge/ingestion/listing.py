@@ -10,9 +10,12 @@ from knowledge.ingestion.holding import Hold
 from knowledge.ingestion.known import Known
 from knowledge.ingestion.loading import Loaded
 from knowledge.ingestion.planning import LONGEST, added, of_urls
+from knowledge.ingestion.sitemaps import compare
 from knowledge.ingestion.unpacking import Member
 from knowledge.models import Ingest, Item
 from knowledge.parsing.page import storable
+
+WRITTEN = ("status", "body", "sha1", "gone", "warnings")
 
 
 def list_items(hold: Hold, item: Item, loaded: Loaded, known: Known) -> None:
@@ -23,9 +26,10 @@ def list_items(hold: Hold, item: Item, loaded: Loaded, known: Known) -> None:
         fresh = [address for address in loaded.addresses if address not in known.listed]
         found = [*of_urls(fresh), *of_members(loaded.members, known)]
         added(job, found)
-        Item.objects.filter(pk=item.pk).update(
-            status=Item.Status.LISTED, body=None, sha1=loaded.sha1
-        )
+        item.status, item.body, item.sha1 = Item.Status.LISTED, None, loaded.sha1
+        if loaded.addresses:
+            compare(item, [address[:LONGEST] for address in loaded.addresses])
+        item.save(update_fields=WRITTEN)
         ignored = job.options.setdefault("ignored", {})
         for reason, count in loaded.ignored.items():
             ignored[reason] = ignored.get(reason, 0) + count

@@ -114,8 +114,10 @@ class Pipeline:
         """Embed what waits together, then write down page after page."""
         entries, self.entries = self.entries, []
         self.hold.item = entries[0].work.item if len(entries) == 1 else None
-        texts = [text for each in entries if each.draft for text in each.draft.embedded()]
-        vectors = self.encoder.encode(texts)
+        drafts = [each.draft for each in entries if each.draft]
+        texts = [text for draft in drafts for text in draft.embedded()]
+        former = {source for draft in drafts for source in draft.sources}
+        vectors = self.encoder.encode(texts, () if self.force else former)
         begin, quiet = 0, dict[int, Work]()
         for entry in entries:
             end = begin + entry.size

@@ -8,6 +8,7 @@ from knowledge.ingestion.holding import held
 from knowledge.ingestion.pipeline import Pipeline, Watch
 from knowledge.ingestion.planning import plan_findings
 from knowledge.ingestion.report import Report, report
+from knowledge.tidying import tidy
 
 
 def run(ingest_id: uuid.UUID | str, watch: Watch | None = None) -> Report | None:
@@ -24,7 +25,9 @@ def run(ingest_id: uuid.UUID | str, watch: Watch | None = None) -> Report | None
             return None
         pipeline = Pipeline(hold, watch)
         pipeline.work()
-        return close(hold, pipeline.known, pipeline.encoder)
+        made = close(hold, pipeline.known, pipeline.encoder)
+        tidy()
+        return made
     return None  # cancelled, or taken over by another worker
 
 

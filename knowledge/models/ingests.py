@@ -82,6 +82,7 @@ class Item(models.Model):
     kind = models.CharField(max_length=16, choices=Kind)
     origin = models.CharField(max_length=1000)
     location = models.TextField(blank=True, help_text="Path on the server, URL, or document.")
+    # That of a sitemap is what it names, until it is listed again.
     body = models.BinaryField(null=True, help_text="Of an upload, until it is stored.")
     sha1 = models.CharField(max_length=40, blank=True, help_text="Of the bytes that were read.")
     status = models.CharField(max_length=16, choices=Status, default=Status.WAITING)

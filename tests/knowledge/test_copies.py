@@ -201,4 +201,4 @@ def test_removal_leaves_a_receipt(folder: Path) -> None:
     receipt = Receipt.objects.get()
     assert report.receipt == str(receipt.pk)
     assert (receipt.removed["documents"], receipt.documents[0]["source"]) == (1, "isle/docs/b.md")
-    assert receipt.reason == "its file or entry is gone"
+    assert receipt.reason == "its file, entry or page is gone"
