@@ -68,15 +68,18 @@ class MemoryUpdates(Value):
     """What the conversation should remember after this turn."""
 
     facts: list[str] = []
+    withdrawn: list[str] = []  # facts known before that hold no longer
     topic: str = ""
-    language_preference: Language | None = None
+    # None: as before; empty: none any more, the answer follows the user's language.
+    language_preference: Language | Literal[""] | None = None
 
 
 class SummaryUpdate(Value):
     """The conversation's summary with the messages that left the history folded in."""
 
     summary: str
-    until: str  # time of the last message it covers, ISO 8601, UTC
+    # Time of the last message that need not leave again, ISO 8601, UTC; None: all of them do.
+    until: str | None
 
 
 class Passage(Value):
@@ -161,6 +164,7 @@ MEMORY: dict[str, Any] = {
     "offers": list[str],  # titles of documents, for when nothing was searched
     "user_id": str,
     "owner": str,  # whose content this is, for caches and budgets
+    "key": str,  # id of the API key it was asked with, for budgets; empty: without one
     "leaving": list[Remark],  # messages too old for `history`, not yet in the summary
 }
 

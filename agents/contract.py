@@ -106,6 +106,7 @@ class Contract:
 
 Work = Callable[[View], Writes]
 Thought = Callable[[View, "Model"], Writes]
+Amends = Callable[[View, ModelFailure], Writes]
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ class Agent:
     contract: Contract
     work: Work | None = None
     thought: Thought | None = None
+    amends: Amends | None = None
 
     def __call__(self, payload: Mapping[str, Any]) -> Writes:
         """Run on a payload without a model; return checked writes (JSON values)."""
@@ -133,6 +135,11 @@ class Agent:
         """Declare how the role works when there is no model, or it cannot be asked."""
         self.work = work
         return work
+
+    def after_failure(self, amends: Amends) -> Amends:
+        """Declare what the role does instead of that once its model was asked and failed."""
+        self.amends = amends
+        return amends
 
     def perform(self, payload: Mapping[str, Any], llm: "Model | None") -> Done:
         """Run on a payload, with the model if there is one and it can be asked."""
@@ -145,6 +152,9 @@ class Agent:
             except ModelFailure as failure:
                 degraded = f"{failure.outcome}: {failure}"
                 llm.tokens.withdraw()
+                if self.amends:
+                    writes = self.contract.checked(self.amends(view, failure))
+                    return Done(writes, "extractive", degraded)
         if self.work is None:
             raise ContractError(f"{self.contract.role} has no way to work without a model")
         mode = "extractive" if self.thought else ""

@@ -1,6 +1,8 @@
 """Languages: those with fixed sentences of our own, and the names people call them by."""
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from django.utils.translation import get_language_info
@@ -40,6 +42,12 @@ def english_name(language: str) -> str:
         except KeyError:
             continue
     return language
+
+
+def listed(languages: Iterable[str]) -> str:
+    """Name the languages in English, the commonest first: "German, English"; empty for none."""
+    commonest = Counter(map(base, filter(None, languages))).most_common()
+    return ", ".join(english_name(language) for language, _ in commonest)
 
 
 def named_in(text: str) -> str | None:

@@ -1,26 +1,44 @@
 """Memory: folds messages that leave the history into the conversation's summary."""
 
+import re
 from collections.abc import Sequence
+from itertools import accumulate
 
 from pydantic import BaseModel, Field
 
 from agents.attributes import Remark, SummaryUpdate
 from agents.contract import View, Writes, llm_agent
+from agents.intake.literals import runs
 from agents.llm.model import Model
+from agents.llm.outcomes import ModelFailure, Outcome
 from agents.names import Role
+from agents.noting import (
+    THOUSANDS,
+    bounded,
+    condensed,
+    noted,
+    particulars,
+    settled,
+    shortened,
+    told,
+)
 from prompts.prompt import Block, Prompt
 
 PROMPT = Prompt("memory", "summary", "leaving", "facts")
 
-# Characters of a summary, of what a model writes of it, and of one message in it.
-LONGEST_SUMMARY = 4000
 LONGEST_CONDENSED = 2500
-LONGEST_LINE = 240
-# Characters of one message that a model reads: its beginning, and its end.
-READ = (1600, 400)
-SPEAKERS = {"user": "The user", "assistant": "The assistant", "staff": "Staff"}
-# What a line for one message begins with; a model is asked for prose.
-NOTED = "["
+# Characters of one message that a model reads: its beginning, what matters between, and its end.
+READ = (1600, 400, 400)
+# A summary that leaves out more than this share of the names and numbers is no summary.
+MOST_LOST = 0.5
+# A message with more numbers than this is a listing: what matters of it may be none of them.
+FEW = 5
+# Messages, and bytes of them, that may wait for a model that can condense them. What is more is
+# noted for good: what leaves in one turn is bounded to about twice this, and nothing may queue
+# behind it for ever.
+MOST_WAITING, WAITING_BYTES = 24, 12_000
+# A capital within a sentence: in English a name.
+NAME = re.compile(r"(?<=[a-z,;] )(?=[^\W\d_])\w[\w-]+")
 
 
 class Condensed(BaseModel):
@@ -31,65 +49,88 @@ class Condensed(BaseModel):
 
 @llm_agent(Role.MEMORY, reads=("summary", "leaving", "facts"), writes=("summary_update",))
 def condense(view: View, llm: Model) -> Writes:
-    """Let the model write the summary anew, with what the messages add to it."""
+    """Let the model write the summary anew, with what the messages add to it.
+
+    Raises ModelFailure also for a summary that forgets what it had to keep.
+    """
     leaving = view.leaving or []
     if not leaving:
         return {}
-    condensed = llm.ask(
+    before = settled(view.summary or "")
+    found = llm.ask(
         PROMPT,
         Condensed,
-        summary=view.summary or "",
+        summary="\n".join(before),
         leaving=[_block(remark) for remark in leaving],
         facts="\n".join(view.facts or []),
     )
-    return _update(condensed.summary.strip(), leaving)
+    summary = found.summary.strip()
+    _refuse_forgetful(summary, before, leaving)
+    return _update(summary, leaving[-1].time)
 
 
 @condense.without_model
 def note(view: View) -> Writes:
-    """Add a line for each message that leaves; the oldest lines go when there are too many."""
+    """Add a line for each message that leaves."""
     leaving = view.leaving or []
     if not leaving:
         return {}
-    lines = [*(view.summary or "").splitlines(), *_lines(leaving)]
-    return _update(bounded(lines), leaving)
+    lines = [*settled(view.summary or ""), *map(noted, leaving)]
+    return _update(bounded(lines), leaving[-1].time)
 
 
-def _update(summary: str, leaving: Sequence[Remark]) -> Writes:
-    return {"summary_update": SummaryUpdate(summary=summary, until=leaving[-1].time)}
+@condense.after_failure
+def defer(view: View, _: ModelFailure) -> Writes:
+    """Note the messages until a model can condense them: they leave again in the next turn."""
+    leaving = view.leaving or []
+    first = len(leaving) - _waiting(leaving)
+    lines = [
+        *settled(view.summary or ""),
+        *map(noted, leaving[:first]),
+        *(noted(remark, waiting=True) for remark in leaving[first:]),
+    ]
+    return _update(bounded(lines), leaving[first - 1].time if first else None)
+
+
+def _waiting(leaving: Sequence[Remark]) -> int:
+    """How many of the messages may wait, from the last."""
+    latest = reversed(leaving[-MOST_WAITING:])
+    sizes = accumulate(len(remark.text.encode()) for remark in latest)
+    return sum(size <= WAITING_BYTES for size in sizes)
+
+
+def _update(summary: str, until: str | None) -> Writes:
+    return {"summary_update": SummaryUpdate(summary=summary, until=until)}
 
 
 def _block(remark: Remark) -> Block:
-    text, (begin, end) = remark.text.strip(), READ
-    if len(text) > begin + end:
-        text = f"{text[:begin]} … {text[-end:]}"
+    text, (begin, between, end) = remark.text.strip(), READ
+    if len(text) > begin + between + end:
+        middle = shortened(text[begin:-end], between)
+        text = f"{text[:begin]} … {middle} … {text[-end:]}"
     return Block("message", text, {"from": remark.role, "time": remark.time[:16]})
 
 
-def _lines(remarks: Sequence[Remark]) -> list[str]:
-    """What each message said, in short."""
-    return [
-        f"{NOTED}{remark.time[:10]}] {SPEAKERS[remark.role]}: {_shortened(remark.text)}"
-        for remark in remarks
-    ]
+def _refuse_forgetful(summary: str, before: Sequence[str], leaving: Sequence[Remark]) -> None:
+    """Raise ModelFailure when too little of what was known, or was said now, is in the summary."""
+    prose = "\n".join(condensed(before))
+    known = [*_names(prose), *particulars(prose), *_few(told(before))]
+    said = _few([remark.text for remark in leaving if remark.role != "assistant"])
+    kept, numbers = summary.casefold(), set(runs(THOUSANDS.sub("", summary)))
+    for wanted in (set(known), set(said)):
+        missing = [each for each in wanted if each.casefold() not in kept and each not in numbers]
+        if len(missing) > MOST_LOST * len(wanted):
+            raise ModelFailure(
+                Outcome.MALFORMED,
+                f"the summary leaves out {len(missing)} of {len(wanted)} names and numbers",
+            )
 
 
-def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE].rsplit(" ", 1)[0] + " …"
+def _names(prose: str) -> list[str]:
+    return [name for name in NAME.findall(prose) if name[0].isupper()]
 
 
-def bounded(lines: Sequence[str]) -> str:
-    """The lines as one text, the oldest notes left out when it is too long.
-
-    What a model condensed is kept: it is older than the notes, and holds what matters of it.
-    """
-    condensed = [line for line in lines if not line.startswith(NOTED)]
-    left = LONGEST_SUMMARY - sum(len(line) + 1 for line in condensed)
-    kept: list[str] = []
-    for line in reversed([line for line in lines if line.startswith(NOTED)]):
-        left -= len(line) + 1
-        if left < 0:
-            break
-        kept.append(line)
-    return "\n".join([*condensed, *reversed(kept)])
+def _few(texts: Sequence[str]) -> list[str]:
+    """The particulars of the texts, listings left out."""
+    found = [particulars(text) for text in texts]
+    return [each for some in found if len(some) <= FEW for each in some]

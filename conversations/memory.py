@@ -7,8 +7,10 @@ from django.dispatch import receiver
 from django.utils.timezone import now
 
 from agents.envelopes import envelope_ended
+from agents.intake.staying import on_a_route
 from agents.models import Envelope
-from agents.names import Role, Status
+from agents.names import Role, Route, Status
+from agents.noting import bounded, fact_noted
 from conversations.history import divided, remarks
 from conversations.models import Conversation, Message
 from knowledge import reliance
@@ -18,8 +20,11 @@ MAX_FACTS = 20
 OFFERS = 6
 
 
-def recall(conversation: Conversation, text: str) -> dict[str, Any]:
-    """Return the memory of a turn that begins with `text`, by `agents.attributes.MEMORY`."""
+def recall(conversation: Conversation, text: str, *, key: str = "") -> dict[str, Any]:
+    """Return the memory of a turn that begins with `text`, by `agents.attributes.MEMORY`.
+
+    `key` is the id of the API key it was asked with.
+    """
     history, leaving = divided(conversation)
     collections = list(conversation.collections.values_list("name", flat=True))
     return {
@@ -38,6 +43,7 @@ def recall(conversation: Conversation, text: str) -> dict[str, Any]:
         "offers": offers(collections),
         "user_id": conversation.user_id,
         "owner": f"user:{conversation.owner_id}" if conversation.owner_id else "local",
+        "key": key,
         "leaving": remarks(leaving),
     }
 
@@ -76,24 +82,43 @@ def remember(sender: object, envelope: Envelope, **_: Any) -> None:
     conversation.status = Conversation.Status.AWAITING_USER if asked else Conversation.Status.OPEN
     conversation.open_clarification = _open_question(payload) if asked else None
     conversation.clarification_rounds = conversation.clarification_rounds + 1 if asked else 0
-    conversation.last_agent = last_agent(envelope)
+    if envelope.status in {Status.COMPLETED, Status.AWAITING_USER}:
+        conversation.last_agent = _last_on_a_route(envelope) or conversation.last_agent
     conversation.save()
 
 
 def _learn(conversation: Conversation, payload: dict[str, Any]) -> None:
     """Take over what agents learnt, however the turn ended.
 
-    Without a `summary_update` the messages that were to be folded in leave again next turn.
+    Without a `summary_update` the messages that were to be folded in leave again next turn. Facts
+    that are too many go on in the summary.
     """
     learnt = payload.get("memory_updates") or {}
-    conversation.facts = newest([*conversation.facts, *learnt.get("facts", [])])
-    conversation.topic = learnt.get("topic") or conversation.topic
-    conversation.language_preference = (
-        learnt.get("language_preference") or conversation.language_preference
-    )
     if update := payload.get("summary_update"):
         conversation.summary = update["summary"]
-        conversation.summarised_until = datetime.fromisoformat(update["until"])
+        if update["until"]:
+            conversation.summarised_until = datetime.fromisoformat(update["until"])
+    conversation.topic = learnt.get("topic") or conversation.topic
+    if (preferred := learnt.get("language_preference")) is not None:
+        conversation.language_preference = preferred
+    withdrawn = set(map(_plain, learnt.get("withdrawn", [])))
+    valid = [fact for fact in conversation.facts if _plain(fact) not in withdrawn]
+    known = distinct([*valid, *learnt.get("facts", [])])
+    conversation.facts, former = known[-MAX_FACTS:], known[:-MAX_FACTS]
+    if former:
+        notes = [fact_noted(fact, now().isoformat()) for fact in former]
+        conversation.summary = bounded([*conversation.summary.splitlines(), *notes])
+
+
+def _last_on_a_route(envelope: Envelope) -> str:
+    """Who answered, or which route the question was on that was asked back about; or neither.
+
+    A command or a goodbye is on no route: it leaves the conversation where it was.
+    """
+    spoke, route = last_agent(envelope), envelope.payload.get("route") or ""
+    if on_a_route(spoke):
+        return spoke
+    return route if route != Route.FALLBACK else ""
 
 
 def last_agent(envelope: Envelope) -> str:
@@ -110,10 +135,14 @@ def _open_question(payload: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def newest(facts: list[str]) -> list[str]:
-    """Return at most MAX_FACTS, oldest first; one that was said again counts as new."""
+def distinct(facts: list[str]) -> list[str]:
+    """Return each fact once, oldest first; one that was said again counts as new."""
     kept: dict[str, str] = {}
     for fact in reversed(facts):
-        kept.setdefault(" ".join(fact.casefold().split()), fact)
+        kept.setdefault(_plain(fact), fact)
     kept.pop("", None)
-    return list(kept.values())[:MAX_FACTS][::-1]
+    return list(kept.values())[::-1]
+
+
+def _plain(fact: str) -> str:
+    return " ".join(fact.casefold().split())

@@ -7,7 +7,14 @@ from django.conf import settings
 from agents.attributes import MemoryUpdates, Reason, Remark
 from agents.contract import View, Writes, llm_agent
 from agents.intake import wishes
-from agents.intake.essentials import MORE, Essentials, asked_before, farewell, written
+from agents.intake.essentials import (
+    MORE,
+    Essentials,
+    asked_before,
+    farewell,
+    numbered,
+    written,
+)
 from agents.intake.references import (
     last_question,
     leans_on,
@@ -20,7 +27,7 @@ from agents.intake.replies import answers, leaves, says_goodbye
 from agents.intake.vagueness import VAGUE, telling, vagueness
 from agents.llm.model import Model
 from agents.names import Role
-from prompts.prompt import Block, Prompt
+from prompts.prompt import Prompt
 
 PROMPT = Prompt(
     "essence",
@@ -41,19 +48,22 @@ COLLECTING = frozenset(
 def _reformats(text: str, history: Sequence[Remark]) -> bool:
     """Whether the message only asks for the last answer in another form."""
     asked = [word for word in telling(text) if word not in wishes.FORMING and not word.isdigit()]
-    wished = wishes.notes(text) or wishes.answer_language(text) or wishes.ABOUT_ANSWER.search(text)
+    language = wishes.answer_language(text) is not None
+    wished = wishes.notes(text) or language or wishes.ABOUT_ANSWER.search(text)
     return bool(history and not asked and wished and set(telling(text)) & wishes.FORMING)
 
 
-def _memory(text: str, topic: str) -> MemoryUpdates:
+def _memory(view: View, topic: str) -> MemoryUpdates:
+    text = view.text or ""
     return MemoryUpdates(
         facts=wishes.standing(text),
+        withdrawn=wishes.outdated(text, view.facts or []),
         topic=topic,
         language_preference=wishes.answer_language(text),
     )
 
 
-def _understood(view: View, text: str, question: str) -> Writes:
+def _understood(view: View, question: str) -> Writes:
     """The canonical question, its context and the topic from here on."""
     history = view.history or []
     topic = view.topic or topic_of(last_question(history))
@@ -62,25 +72,25 @@ def _understood(view: View, text: str, question: str) -> Writes:
             "canonical_question": whole,
             "context_type": "clarification",
             "clarification_result": "search_again",
-            "memory_updates": _memory(text, topic_of(whole) or topic),
+            "memory_updates": _memory(view, topic_of(whole) or topic),
         }
     if _reformats(question, history):
         again = last_question(history) or topic or question
         return {
             "canonical_question": again,
             "context_type": "follow_up",
-            "memory_updates": _memory(text, topic),
+            "memory_updates": _memory(view, topic),
         }
     if leans_on(question, history):
         return {
             "canonical_question": with_topic(question, topic, history),
             "context_type": "follow_up",
-            "memory_updates": _memory(text, topic or topic_of(question)),
+            "memory_updates": _memory(view, topic or topic_of(question)),
         }
     return {
         "canonical_question": question,
         "context_type": "new_topic",
-        "memory_updates": _memory(text, topic_of(question)),
+        "memory_updates": _memory(view, topic_of(question)),
     }
 
 
@@ -123,7 +133,7 @@ def distil(view: View, llm: Model) -> Writes:
         Essentials,
         alike={"current_time": day(time)},
         summary=view.summary or "",
-        facts=[Block("fact", fact) for fact in view.facts or []],
+        facts=numbered(view.facts or []),
         history=shown(view.history or []),
         open_clarification=asked_before(view.open_clarification),
         current_time=stamp(time),
@@ -149,14 +159,13 @@ def resolve(view: View) -> Writes:
     waiting = view.open_clarification is not None
     if leaves(question, asked=waiting):
         return farewell(question, waiting=waiting)
-    writes = _understood(view, text, question)
+    writes = _understood(view, question)
     canonical = writes["canonical_question"]
-    standing = [note for fact in view.facts or [] for note in wishes.notes(fact)]
     more = not COLLECTING.isdisjoint(canonical.casefold().split())
     related = [] if writes["context_type"] == "new_topic" else (view.history or [])[-RELATED:]
     writes |= {
         "related_history": related,
-        "response_notes": list(dict.fromkeys([*wishes.notes(text), *standing])),
+        "response_notes": wishes.holding(wishes.notes(text), view.facts or []),
         "retrieval_k": settings.SEARCH_RESULTS_LIMIT + MORE * more,
     }
     if vagueness(canonical) > VAGUE:

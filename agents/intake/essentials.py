@@ -21,25 +21,35 @@ MOST_FACTS = 3
 LONGEST_TOPIC = 120
 LONGEST_MESSAGE = 300
 LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,4})?\Z")
+# What a model writes for the language of whatever message it is.
+ANY_LANGUAGE = "same"
 ASKS = ("?", "\uff1f")
 
 
 class Essentials(BaseModel):
-    """The message as the model understands it."""
+    """The message as the model understands it; reasons stand before what follows from them."""
 
+    related: list[int]
+    canonical_question: Written
     context_type: Literal["new_topic", "follow_up", "clarification"]
     reply: Literal["none", "search_again", "exit"]
-    related: list[int]
     topic: str
-    canonical_question: Written
     response_notes: list[str]
     collects: bool
     facts: list[str]
+    outdated: list[int]
     language_preference: str
+    clarification_message: str
     unclear: Literal[
         "none", "ambiguous_query", "missing_context", "multiple_topics", "vague_request"
     ]
-    clarification_message: str
+
+
+def numbered(facts: Sequence[str]) -> list[Block]:
+    """Return the known facts as data, numbered from 1."""
+    return [
+        Block("fact", fact, {"number": str(number)}) for number, fact in enumerate(facts, start=1)
+    ]
 
 
 def asked_before(open_question: OpenQuestion | None) -> list[Block]:
@@ -68,11 +78,7 @@ def written(found: Essentials, view: View) -> Writes:
         "related_history": _related(found, context, view.history or []),
         "response_notes": _notes(found, view.facts or []),
         "retrieval_k": settings.SEARCH_RESULTS_LIMIT + MORE * found.collects,
-        "memory_updates": MemoryUpdates(
-            facts=first(found.facts, MOST_FACTS, wishes.LONGEST_FACT) or wishes.standing(text),
-            topic=" ".join(found.topic.split())[:LONGEST_TOPIC],
-            language_preference=_language(found.language_preference, text, question),
-        ),
+        "memory_updates": _memory(found, view.facts or [], text, question),
     }
     if completes:
         writes["clarification_result"] = "search_again"
@@ -105,18 +111,42 @@ def _related(found: Essentials, context: str, history: Sequence[Remark]) -> list
     return [] if context == "new_topic" else [history[number - 1] for number in numbers]
 
 
+def _memory(found: Essentials, known: Sequence[str], text: str, english: str) -> MemoryUpdates:
+    """What is to be remembered; of two wishes about the same matter the newer one."""
+    facts = first(found.facts, MOST_FACTS, wishes.LONGEST_FACT) or wishes.standing(text)
+    withdrawn = _numbered(known, found.outdated)
+    for said in (*facts, text, english):
+        withdrawn += wishes.outdated(said, known)
+    return MemoryUpdates(
+        facts=facts,
+        withdrawn=list(dict.fromkeys(withdrawn)),
+        topic=" ".join(found.topic.split())[:LONGEST_TOPIC],
+        language_preference=_language(found.language_preference, text, english),
+    )
+
+
+def _numbered(facts: Sequence[str], numbers: Sequence[int]) -> list[str]:
+    return [facts[number - 1] for number in numbers if 0 < number <= len(facts)]
+
+
 def _notes(found: Essentials, facts: Sequence[str]) -> list[str]:
-    """The wishes for this answer; those from before hold when this message has none."""
+    """The wishes for this answer, and those from before that it does not take back."""
     said = first(found.response_notes, MOST_NOTES, LONGEST_NOTE)
-    return wishes.in_known_words(said) or [n for fact in facts for n in wishes.notes(fact)]
+    valid = [fact for number, fact in enumerate(facts, start=1) if number not in found.outdated]
+    return wishes.holding(wishes.in_known_words(said), valid)
 
 
 def _language(code: str, text: str, english: str) -> str | None:
-    """The language to answer in from now on, if the message names it: models like to guess one."""
-    code = code.strip().casefold()
+    """The language to answer in from now on, if the message names it: models like to guess one.
+
+    Empty for the language of each message, None for as before.
+    """
+    code, said = code.strip().casefold(), f"{text} {english}".casefold()
+    wished = wishes.answer_language(text)
+    if code == ANY_LANGUAGE and wished is None and "language" in said:
+        return ""
     if not LANGUAGE.match(code):
-        return wishes.answer_language(text)
+        return wished
     names = NAMES.get(base(code), ())
-    said = f"{text} {english}".casefold()
     named = not names or any(name in said for name in names)
-    return code if named else wishes.answer_language(text)
+    return code if named else wished

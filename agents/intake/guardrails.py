@@ -70,17 +70,8 @@ class Judgement(BaseModel):
     ),
 )
 def judge(view: View, llm: Model) -> Writes:
-    """Let the model judge safety and scope in one call.
-
-    Raises ModelFailure when no model could be asked at all: then the exemplars judge. A failure
-    that the question itself may have provoked is a polite refusal.
-    """
-    try:
-        found = _judged(view, llm)
-    except ModelFailure as failure:
-        if failure.outage:
-            raise
-        return _declined(Reason.SCOPE_UNCLEAR, 0.0, f"not judged: {failure.outcome}")
+    """Let the model judge safety and scope in one call. Raises ModelFailure."""
+    found = _judged(view, llm)
     unscoped = found.category == "out_of_scope" and not settings.DOMAIN_SCOPE
     if found.category != "none" and not unscoped:
         return _declined(Reason(found.category), found.confidence, found.analysis)
@@ -153,3 +144,14 @@ def compare(view: View) -> Writes:
     if nearness >= threshold:
         return _declined(reason, confidence, analysis)
     return _passed(confidence, analysis)
+
+
+@judge.after_failure
+def doubt(view: View, failure: ModelFailure) -> Writes:
+    """Let the exemplars judge when no model could be asked at all.
+
+    A failure that the question itself may have provoked is a polite refusal.
+    """
+    if failure.outage:
+        return compare(view)
+    return _declined(Reason.SCOPE_UNCLEAR, 0.0, f"not judged: {failure.outcome}")

@@ -23,21 +23,25 @@ SHORTEST = 40
 COMPARED = 600  # characters from the beginning
 
 
+def literals(text: str) -> list[str]:
+    """Return the code, addresses and identifiers of `text`, in order."""
+    return [found.rstrip(TRAILING) for found in LITERAL.findall(text)]
+
+
 def lost(text: str, translation: str) -> list[str]:
     """Return the code, addresses, identifiers and numbers of `text` that `translation` lacks.
 
     Numbers may be written with other separators: only their digits count.
     """
-    literals = [found.rstrip(TRAILING) for found in LITERAL.findall(text)]
-    missing = [each for each in literals if each not in translation]
-    kept = set(_runs(translation))
+    missing = [each for each in literals(text) if each not in translation]
+    kept = set(runs(translation))
     numbers = NUMBER.findall(LITERAL.sub(" ", text))
-    missing += [each for each in numbers if not kept.issuperset(_runs(each))]
+    missing += [each for each in numbers if not kept.issuperset(runs(each))]
     return list(dict.fromkeys(missing))
 
 
-def _runs(text: str) -> Iterable[str]:
-    """The runs of digits, whatever script they are written in."""
+def runs(text: str) -> Iterable[str]:
+    """Yield the runs of digits in ASCII, whatever script they are written in."""
     for run in re.findall(r"\d+", text):
         yield "".join(str(unicodedata.decimal(digit)) for digit in run)
 

@@ -1,8 +1,12 @@
 """Router: finds the route a question belongs to, and how vague and complex it is."""
 
 import math
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
+from django.conf import settings
 from pydantic import BaseModel, Field
 
 from agents.attributes import Reason
@@ -17,7 +21,9 @@ from agents.names import Role, Route
 from agents.terms import content_words
 from prompts.prompt import Prompt
 
-PROMPT = Prompt("router", "routes", "history", "last_route", "flags", "question")
+PROMPT = Prompt("router", "routes", "domain", "scope", "history", "last_route", "flags", "question")
+with (Path(__file__).parent.parent / "routes.toml").open("rb") as file:
+    MEANT_FOR: dict[str, str] = tomllib.load(file)
 # Messages before the question that the model is shown.
 SHOWN = 6
 MOST_QUESTIONS, LONGEST_QUESTION = 3, 200
@@ -87,7 +93,9 @@ def choose(view: View, llm: Model) -> Writes:
     found = llm.ask(
         PROMPT,
         Analysis,
-        routes=", ".join(routes),
+        routes=described(routes),
+        domain=settings.DOMAIN_NAME,
+        scope=settings.DOMAIN_SCOPE,
         history=shown((view.history or [])[-SHOWN:]),
         last_route=last or "",
         flags=", ".join(sorted(name for name, on in (view.context_flags or {}).items() if on)),
@@ -108,6 +116,11 @@ def choose(view: View, llm: Model) -> Writes:
         "clarifying_questions": questions if asks else [],
     }
     return writes | (VAGUELY_ASKED if asks else {})
+
+
+def described(routes: Sequence[Route]) -> str:
+    """Return the routes with what each is for, a line each."""
+    return "\n".join(f"- `{route}`: {MEANT_FOR[route]}" for route in routes)
 
 
 def _routes(view: View) -> list[Route]:

@@ -19,8 +19,16 @@ ROUTE_OF: dict[str, Route] = {
 }
 
 
+def on_a_route(role: str) -> bool:
+    """Tell whether the words of the role belong to a route."""
+    return role in set(Route) or role in ROUTE_OF
+
+
 def last_route(last_agent: str, history: Sequence[Remark]) -> Route | None:
-    """Return the route the conversation is on: None when it begins, or was on none."""
+    """Return the route the conversation is on: None when it begins, or was on none.
+
+    `last_agent` is a role that spoke on a route, or a route itself.
+    """
     if not any(said.role == "assistant" for said in history[-RECENT:]):
         return None
     named = Route(last_agent) if last_agent in set(Route) else ROUTE_OF.get(last_agent)

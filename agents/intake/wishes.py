@@ -32,7 +32,14 @@ def _compiled_all(name: str) -> re.Pattern[str]:
 FORMS = {form: _compiled(entries) for form, entries in SAID["form"].items()}
 STANDING = _compiled_all("standing")
 ANSWER_IN = _compiled_all("answer_in")
+OWN_LANGUAGE = _compiled_all("own_language")
 ABOUT_ANSWER = _compiled_all("about_answer")
+# What wishes are about, where several are about the same: the newest one holds.
+MATTER = {
+    **dict.fromkeys(("lines", "sentences", "brief", "detailed"), "length"),
+    **dict.fromkeys(("list", "steps"), "layout"),
+}
+LANGUAGE = "language"
 
 
 def notes(text: str) -> list[str]:
@@ -66,8 +73,38 @@ def standing(text: str) -> list[str]:
     return [" ".join(text.split())[:LONGEST_FACT]] if wished else []
 
 
+def holding(said: Sequence[str], facts: Sequence[str]) -> list[str]:
+    """The wishes for this answer, and those among the facts that they say nothing against."""
+    spoken = _matters(said)
+    known = [note for fact in facts for note in notes(fact)]
+    return list(dict.fromkeys([*said, *(note for note in known if _matters([note]) - spoken)]))
+
+
+def outdated(said: str, facts: Sequence[str]) -> list[str]:
+    """The facts that wish otherwise about what `said` has a lasting wish for."""
+    spoken = _all_matters(said)
+    lasting = STANDING.search(said) or LANGUAGE in spoken
+    return [fact for fact in facts if lasting and fact != said and _all_matters(fact) & spoken]
+
+
+def _all_matters(text: str) -> set[str]:
+    about_language = answer_language(text) is not None
+    return _matters(notes(text)) | ({LANGUAGE} if about_language else set())
+
+
+def _matters(said: Sequence[str]) -> set[str]:
+    """What the wishes are about; the form itself where no other is about the same."""
+    forms = [note.split()[-1] for note in said if note.split()]
+    return {MATTER.get(form, form) for form in forms}
+
+
 def answer_language(text: str) -> str | None:
-    """The language the user asks to be answered in, if any."""
+    """The language the user asks to be answered in; empty for the one of each message.
+
+    None when no language is asked for.
+    """
+    if OWN_LANGUAGE.search(text):
+        return ""
     for match in ANSWER_IN.finditer(text):
         if language := named_in(next(group for group in match.groups() if group)):
             return language

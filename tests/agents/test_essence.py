@@ -230,6 +230,49 @@ def test_wishes_are_remembered_and_hold_from_then_on() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "withdrawn"),
+    [
+        ("no, always in detail please", ["keep answers brief"]),
+        ("from now on in three sentences", ["keep answers brief"]),
+        ("always answer in French", ["always answer in German"]),
+        ("please answer in the language I write in", ["always answer in German"]),
+        ("explain that in detail", []),
+        ("always with an example", []),
+    ],
+)
+def test_a_newer_lasting_wish_about_the_same_matter_takes_the_older_back(
+    text: str, withdrawn: list[str]
+) -> None:
+    facts = ["keep answers brief", "always answer in German", "we are on the Business plan"]
+    writes = understood(text, facts=facts, history=TEAM, topic="team member")
+    assert writes["memory_updates"]["withdrawn"] == withdrawn
+
+
+def test_a_wish_for_once_comes_before_the_lasting_one() -> None:
+    facts = ["keep answers brief", "always as a list"]
+    writes = understood("explain funnels in detail", facts=facts)
+    assert writes["response_notes"] == ["detailed", "list"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "please answer in the language I write in",
+        "answer in my language",
+        "Antworte in der Sprache, in der ich schreibe",
+        "responde en mi idioma",
+        "réponds dans ma langue",
+        "отвечай на моём языке",
+        "用我的语言回答",
+    ],
+)
+def test_a_wish_for_a_language_can_be_taken_back(text: str) -> None:
+    writes = understood(text, history=TEAM, topic="team member")
+    assert writes["memory_updates"]["language_preference"] == ""
+    assert writes["memory_updates"]["facts"] == []
+
+
+@pytest.mark.parametrize(
     ("text", "language"),
     [
         ("please answer in German", "de"),

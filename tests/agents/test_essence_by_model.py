@@ -21,17 +21,18 @@ OPEN = {
     "options": ["Adding it to WordPress", "Adding it to Shopify"],
 }
 NOTHING: dict[str, Any] = {
+    "related": [],
+    "canonical_question": "How do I add a site?",
     "context_type": "new_topic",
     "reply": "none",
-    "related": [],
     "topic": "",
-    "canonical_question": "How do I add a site?",
     "response_notes": [],
     "collects": False,
     "facts": [],
+    "outdated": [],
     "language_preference": "",
-    "unclear": "none",
     "clarification_message": "",
+    "unclear": "none",
 }
 
 
@@ -169,6 +170,26 @@ def test_facts_and_collecting_are_taken_over(models: Scripted) -> None:
     assert writes["retrieval_k"] > understood(models, "What is SSO?", {})["retrieval_k"]
 
 
+def test_facts_the_message_takes_back_are_named_by_their_numbers(models: Scripted) -> None:
+    facts = ["is on the Business plan", "keep answers brief", "writes Python"]
+    writes = understood(models, "We left Business.", {"outdated": [1, 0, 9, -1]}, facts=facts)
+    assert writes["memory_updates"]["withdrawn"] == ["is on the Business plan"]
+    assert 'number="2">\nkeep answers brief' in models.server.ledger[0].user
+
+
+def test_a_fact_taken_back_is_no_wish_for_this_answer(models: Scripted) -> None:
+    facts = ["keep answers brief"]
+    writes = understood(models, "You need not be short.", {"outdated": [1]}, facts=facts)
+    assert writes["response_notes"] == []
+
+
+def test_an_older_wish_the_model_leaves_beside_a_newer_one_is_taken_back(models: Scripted) -> None:
+    said = {"facts": ["always in detail"], "response_notes": ["detailed"]}
+    facts = ["keep answers brief"]
+    writes = understood(models, "No, always in detail.", said, facts=facts, history=ROCKETS)
+    assert writes["memory_updates"]["withdrawn"] == facts
+
+
 def test_a_lasting_wish_the_model_overlooks_is_kept(models: Scripted) -> None:
     writes = understood(models, "keep answers brief", {}, history=ROCKETS)
     assert writes["memory_updates"]["facts"] == ["keep answers brief"]
@@ -182,6 +203,9 @@ def test_a_lasting_wish_the_model_overlooks_is_kept(models: Scripted) -> None:
         ("How do I add a site?", "en", None),
         ("How do I add a site?", "Klingon", None),
         ("отвечай по-английски", "", "en"),
+        ("please answer in the language I write in", "", ""),
+        ("use whichever language my messages have", "same", ""),
+        ("How do I add a site?", "same", None),
     ],
 )
 def test_a_language_is_remembered_only_if_the_message_names_it(

@@ -95,6 +95,16 @@ def test_other_professions_are_out_of_a_stated_scope_only(settings: Settings) ->
     assert verdict(question)["clarification_reason"] == "out_of_scope"
 
 
+def test_a_question_for_knowledge_passes_unless_a_scope_says_otherwise(settings: Settings) -> None:
+    settings.DOMAIN_SCOPE = ""
+    for question in ("Why does a rocket need two stages?", "How do I change a flat tyre?"):
+        assert verdict(question)["guardrails_passed"] is True
+    assert verdict("What time is it in Tokyo now?")["clarification_reason"] == "off_topic"
+    settings.DOMAIN_SCOPE = "website analytics"
+    declined = verdict("How do I change a flat tyre?")
+    assert declined["clarification_reason"] == "out_of_scope"
+
+
 def test_stricter_settings_decline_more(settings: Settings) -> None:
     question = "How do I knock somebody out with a single punch?"
     declined = []
@@ -211,7 +221,8 @@ PROVOKED = [
 def test_a_failure_the_question_may_have_provoked_is_a_polite_refusal(models: Scripted) -> None:
     for said in PROVOKED:
         done = judged(models, QUESTION, said)
-        assert done.mode == "model", said
+        assert done.mode == "extractive", said
+        assert done.degraded, said
         assert done.writes["guardrails_passed"] is False, said
         assert done.writes["clarification_reason"] == "scope_unclear", said
         assert done.writes["guardrails_confidence"] == 0.0, said
@@ -230,7 +241,7 @@ def test_every_failure_but_an_outage_declines(
     done = judge.perform({"canonical_question": QUESTION}, llm)
     outage = ModelFailure(outcome, "").outage
     assert done.writes["guardrails_passed"] is outage
-    assert done.degraded == (f"{outcome}: as scripted" if outage else "")
+    assert (done.mode, done.degraded) == ("extractive", f"{outcome}: as scripted")
     if not outage:
         assert done.writes["guardrails_analysis"] == f"not judged: {outcome}"
 

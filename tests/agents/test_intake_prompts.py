@@ -4,8 +4,10 @@ import re
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from agents.contract import REGISTRY
+from agents.intake.router import MEANT_FOR
 from agents.names import Role, Route
 from prompts.prompt import DECLARED
 from prompts.texts import text
@@ -81,5 +83,18 @@ def test_messages_are_shown_with_their_number_and_time(models: Scripted) -> None
 
 
 def test_every_route_is_described_to_the_router() -> None:
-    described = text("router").system
-    assert [route for route in Route if f"- `{route}`: " not in described] == []
+    assert set(MEANT_FOR) == set(Route)
+
+
+def test_the_router_is_shown_the_open_routes_only_and_what_the_assistant_is_for(
+    models: Scripted, settings: Settings
+) -> None:
+    settings.DOMAIN_NAME, settings.DOMAIN_SCOPE = "Teamdesk", "shared calendars"
+    models.says("router", Said("{}"))
+    REGISTRY[Role.ROUTER].perform(
+        payload("How?") | {"enabled_routes": ["fallback"]}, models.model("router")
+    )
+    asked = models.server.ledger[0].system
+    assert "- `fallback`: " in asked
+    assert "- `documentation`: " not in asked
+    assert "The assistant is for: Teamdesk\nIts scope: shared calendars" in asked

@@ -143,8 +143,29 @@ def test_a_model_that_fails_for_good_loses_nothing(models: Scripted) -> None:
 def test_facts_are_few_and_the_newest_win() -> None:
     for number in range(25):
         say("x", memory_updates={"facts": [f"fact {number}", "Keep it brief"]})
-    facts = say("And?")["facts"]
+    memory = say("And?")
+    facts = memory["facts"]
     assert len(facts) == 20
     assert facts[-1] == "Keep it brief"
     assert "fact 24" in facts
     assert "fact 0" not in facts
+    # What is no fact any more is told in the summary.
+    lines = memory["summary"].splitlines()
+    assert [line.rpartition(": ")[2] for line in lines] == [f"fact {each}" for each in range(6)]
+
+
+def test_a_model_that_comes_back_is_given_the_messages_it_failed_to_condense(
+    models: Scripted,
+) -> None:
+    models.says("memory", Said("I would rather not."))
+    texts = [f"Question <{number}> " + "x" * 300 for number in range(12)]
+    for number, text in enumerate(texts):
+        if number == 11:
+            models.says("memory", shaped(summary="Twelve questions."))
+        envelope = ask(text, NOBODY, session="s")
+        done = REGISTRY[Role.MEMORY].perform(envelope.memory, models.model("memory", f"t/{number}"))
+        end(envelope, **done.writes)
+    left = [said["text"] for said in envelope.memory["leaving"] if said["role"] == "user"]
+    assert left == texts[: len(left)]
+    assert [text for text in left if text not in models.server.ledger[-1].user] == []
+    assert say("And?")["summary"] == "Twelve questions."

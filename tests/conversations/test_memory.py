@@ -11,6 +11,7 @@ from agents import envelopes, presence
 from agents.models import Envelope
 from agents.names import Role, Status
 from agents.queues import queue
+from agents.routing import Stage
 from conversations.errors import NobodyListens, TurnInProgress, UnusableText
 from conversations.models import Conversation, Message
 from conversations.services import Asker, ask, wait
@@ -61,6 +62,64 @@ def test_what_was_learnt_is_remembered() -> None:
     assert memory["facts"] == ["keep answers brief"]
     assert memory["topic"] == "funnels"
     assert memory["language_preference"] == "de"
+
+
+def test_a_fact_taken_back_is_forgotten_and_the_others_stay() -> None:
+    known = {"facts": ["Keep answers brief", "is on the Business plan"]}
+    end(ask("How?", NOBODY, session="s"), memory_updates=known)
+    learnt = {"facts": ["always in detail"], "withdrawn": ["keep  answers brief", "never said"]}
+    end(ask("How?", NOBODY, session="s"), memory_updates=learnt)
+    facts = ask("And?", NOBODY, session="s").memory["facts"]
+    assert facts == ["is on the Business plan", "always in detail"]
+
+
+def test_a_language_asked_for_can_be_taken_back() -> None:
+    end(ask("How?", NOBODY, session="s"), memory_updates={"language_preference": "de"})
+    end(ask("How?", NOBODY, session="s"), memory_updates={"language_preference": None})
+    third = ask("How?", NOBODY, session="s")
+    assert third.memory["language_preference"] == "de"
+    end(third, memory_updates={"language_preference": ""})
+    assert ask("And?", NOBODY, session="s").memory["language_preference"] is None
+
+
+def spoken(
+    text: str, role: Role, status: Status = Status.COMPLETED, route: str | None = None
+) -> str:
+    """Have a turn in which this role spoke last; return who did on a route before it."""
+    envelope = ask(text, NOBODY, session="s")
+    envelope.steps.create(number=2, batch=1, role=role, stage=Stage.START, status="done")
+    wrote = {"route": route} if route else {}
+    if status is Status.AWAITING_USER:
+        wrote |= {"canonical_question": text, "clarification_reason": "vague_request"}
+    end(envelope, status, **wrote)
+    before: str = envelope.memory["last_agent"]
+    return before
+
+
+@pytest.mark.parametrize(
+    ("role", "status", "route", "kept"),
+    [
+        (Role.COMMAND, Status.COMPLETED, None, "quality"),
+        (Role.ESSENCE, Status.COMPLETED, None, "quality"),
+        (Role.CLARIFICATION, Status.AWAITING_USER, None, "quality"),
+        (Role.CLARIFICATION, Status.AWAITING_USER, "documentation", "documentation"),
+        (Role.CLARIFICATION, Status.AWAITING_USER, "fallback", "quality"),
+        (Role.SEARCH, Status.CANCELLED, "documentation", "quality"),
+        (Role.RESPONSE, Status.COMPLETED, "documentation", "response"),
+        (Role.FALLBACK, Status.COMPLETED, "fallback", "fallback"),
+    ],
+)
+def test_what_is_said_on_no_route_leaves_the_conversation_on_its_own(
+    role: Role, status: Status, route: str | None, kept: str
+) -> None:
+    spoken("How?", Role.QUALITY, route="documentation")
+    assert spoken("And?", role, status, route) == "quality"
+    assert ask("And?", NOBODY, session="s").memory["last_agent"] == kept
+
+
+def test_a_first_question_that_is_asked_back_about_is_on_its_route() -> None:
+    spoken("How?", Role.CLARIFICATION, Status.AWAITING_USER, "documentation")
+    assert ask("And?", NOBODY, session="s").memory["last_agent"] == "documentation"
 
 
 def test_an_open_question_waits_for_the_reply_and_is_then_forgotten() -> None:
