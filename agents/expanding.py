@@ -1,9 +1,10 @@
 """Expanding: lets a model write what else to search for beside the question."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pydantic import BaseModel, Field
 
+from agents.languages import listed
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure
 from agents.thinking import searching
@@ -11,8 +12,8 @@ from knowledge.search import expansion
 from knowledge.search.expansion import NOBODY, Kind, NotExpandedError
 from prompts.prompt import Prompt
 
-EXPAND = Prompt("expansion", "question")
-HYDE = Prompt("hyde", "question")
+EXPAND = Prompt("expansion", "question", "languages")
+HYDE = Prompt("hyde", "question", "language")
 
 # The question is what was asked, and weighs 1; the rest are guesses. Three wordings together weigh
 # about what it does, so they find what it misses and do not outvote it. A made-up passage is
@@ -34,8 +35,11 @@ def register() -> None:
     expansion.register(alternatives)
 
 
-def alternatives(question: str) -> list[tuple[Kind, str, float]]:
+def alternatives(question: str, languages: Sequence[str]) -> list[tuple[Kind, str, float]]:
     """Return what else to search for, in the name of the step that searches.
+
+    `languages` are the codes of those the documents are written in, the commonest first: a
+    question comes in English, whatever they are.
 
     One call for each kind; what one of them brought is used when the other failed. Raises
     NotExpandedError when there is no model, or nothing came of it.
@@ -47,7 +51,7 @@ def alternatives(question: str) -> list[tuple[Kind, str, float]]:
     failures = []
     for kind in expansion.wanted():
         try:
-            made += WRITERS[kind](llm, question)
+            made += WRITERS[kind](llm, question, languages)
         except ModelFailure as failure:
             failures.append(f"the model failed: {failure.outcome}: {failure}")
     if failures and not made:
@@ -55,23 +59,25 @@ def alternatives(question: str) -> list[tuple[Kind, str, float]]:
     return made
 
 
-def reworded(llm: Model, question: str) -> list[tuple[Kind, str, float]]:
+def reworded(llm: Model, question: str, languages: Sequence[str]) -> list[tuple[Kind, str, float]]:
     """Return up to three other wordings. Raises ModelFailure."""
-    said = llm.ask(EXPAND, Rewordings, question=question).wordings
+    named = listed(languages)
+    said = llm.ask(EXPAND, Rewordings, question=question, languages=named).wordings
     known = {question.strip().casefold()}
     others = [text for text in dict.fromkeys(map(str.strip, said)) if text.casefold() not in known]
     return [("expand", text, EXPAND_WEIGHT) for text in others[:WORDINGS]]
 
 
-def imagined(llm: Model, question: str) -> list[tuple[Kind, str, float]]:
+def imagined(llm: Model, question: str, languages: Sequence[str]) -> list[tuple[Kind, str, float]]:
     """Return a passage as a document would have it that answers. Raises ModelFailure.
 
     Gao and others 2022, "Precise zero-shot dense retrieval without relevance labels".
     """
-    return [("hyde", llm.write(HYDE, question=question).text[:PASSAGE], HYDE_WEIGHT)]
+    passage = llm.write(HYDE, question=question, language=listed(languages[:1])).text
+    return [("hyde", passage[:PASSAGE], HYDE_WEIGHT)]
 
 
-WRITERS: dict[Kind, Callable[[Model, str], list[tuple[Kind, str, float]]]] = {
+WRITERS: dict[Kind, Callable[[Model, str, Sequence[str]], list[tuple[Kind, str, float]]]] = {
     "expand": reworded,
     "hyde": imagined,
 }

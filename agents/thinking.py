@@ -71,6 +71,7 @@ def _model(held: Claim, asker: str) -> Model | None:
         name=f"{held.envelope_id}/{held.number}",
         role=asker,
         owner=owner(held.payload),
+        key=held.payload.get("key", ""),
         envelope_id=held.envelope_id,
         step_number=held.number,
     )

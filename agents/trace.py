@@ -7,10 +7,11 @@ from django.utils.timezone import now
 
 from agents import payloads
 from agents.contract import REGISTRY
+from agents.llm.outcomes import Outcome
 from agents.models import Envelope, ModelCall, Step
 from agents.names import Role
 from agents.rounds import plan, rounds
-from agents.usage import calls_of, dollars, of_turn, spent
+from agents.usage import FREE, calls_of, dollars, of_turn, spent
 
 
 def trace(envelope: Envelope, *, staff: bool = False) -> dict[str, Any]:
@@ -76,12 +77,26 @@ def _step(step: Step, seen: dict[str, Any], calls: list[dict[str, Any]]) -> dict
         else {"stage": step.stage},
         "wrote": step.output,
         "model_calls": calls,
+        "cost": _sum(calls),
+        "cost_known": all(call["cost_known"] for call in calls),
         "error": step.error or None,
     }
 
 
+def _sum(calls: list[dict[str, Any]]) -> float | None:
+    """Return US dollars; None when a call has a price that is not known."""
+    if any(call["cost"] is None and call["outcome"] not in FREE for call in calls):
+        return None
+    return sum(call["cost"] or 0.0 for call in calls)
+
+
 def _call(call: ModelCall, *, staff: bool) -> dict[str, Any]:
-    """Return one call as JSON values; cost in US dollars, None when its price is not known."""
+    """Return one call as JSON values; cost in US dollars, None when its price is not known.
+
+    It is not known for certain, either, when an attempt before broke off (see `usage.spent`).
+    """
+    broken = any(each["outcome"] == Outcome.CUT_OFF for each in call.attempts)
+    priced = call.cost is not None or call.outcome in FREE
     told = {
         "number": call.number,
         "role": call.role,
@@ -97,6 +112,7 @@ def _call(call: ModelCall, *, staff: bool) -> dict[str, Any]:
         "output_tokens": call.output_tokens,
         "cached_tokens": call.cached_tokens,
         "cost": None if call.cost is None else dollars(call.cost),
+        "cost_known": priced and not broken,
         "cached": call.cached_from_id is not None,
         "cached_from": call.cached_from_id,
         "seconds": call.seconds,
@@ -105,4 +121,5 @@ def _call(call: ModelCall, *, staff: bool) -> dict[str, Any]:
     }
     if not staff:
         return told
-    return told | {"messages": call.request.get("messages", []), "reply": call.reply}
+    messages = call.request.get("messages", [])
+    return told | {"messages": messages, "reply": call.reply, "tool_calls": call.tool_calls}

@@ -6,7 +6,18 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Aggregate, Count, F, FloatField, Q, QuerySet, Sum
+from django.db.models import (
+    Aggregate,
+    Case,
+    Count,
+    F,
+    FloatField,
+    Q,
+    QuerySet,
+    Sum,
+    Value,
+    When,
+)
 from django.db.models.functions import Coalesce, TruncDate
 
 from agents.llm.outcomes import OUTAGES, Outcome
@@ -17,12 +28,15 @@ REPLAY = "replay/"
 # No provider bills for these: nobody worked on the question.
 FREE = OUTAGES | {Outcome.OUT_OF_TIME, Outcome.REJECTED}
 UNPRICED = Q(cost=None) & ~Q(outcome__in=FREE)
+# Some providers bill for the part of a reply they sent before it broke off; none says so.
+BROKEN = Q(attempts__contains=[{"outcome": Outcome.CUT_OFF.value}])
 MADE = Q(cached_from=None)
 PARTS: dict[str, Any] = {
     "day": TruncDate("created", tzinfo=UTC),
     "role": F("role"),
     "model": F("model"),
-    "owner": F("owner"),
+    # Visitors of the start page ask each in a name of their own; nobody wants a row for each.
+    "owner": Case(When(owner__startswith="local/", then=Value("local/")), default=F("owner")),
 }
 
 
@@ -68,11 +82,13 @@ def calls_of(envelope_id: uuid.UUID) -> "QuerySet[ModelCall]":
 def spent(calls: "QuerySet[ModelCall]") -> dict[str, Any]:
     """Return calls made and calls spared by an earlier reply, tokens, and cost in US dollars.
 
-    `cost` is None and `cost_known` False when the price of one of them is not known.
+    `cost` is None and `cost_known` False when the price of one of them is not known; `cost_known`
+    is False, too, when an attempt broke off that the provider may bill for beside the `cost`.
     """
-    sums = calls.aggregate(**SUMS)
-    priced, unpriced = sums.pop("priced"), sums.pop("unpriced")
-    return sums | {"cost": None if unpriced else dollars(priced), "cost_known": not unpriced}
+    sums = calls.aggregate(**SUMS, broken=Count("pk", filter=BROKEN))
+    priced, unpriced, broken = (sums.pop(name) for name in ("priced", "unpriced", "broken"))
+    known = not (unpriced or broken)
+    return sums | {"cost": None if unpriced else dollars(priced), "cost_known": known}
 
 
 def dollars(amount: Decimal | None) -> float:

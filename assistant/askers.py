@@ -64,7 +64,7 @@ def resolved(found: dict[str, Choice], providers: dict[str, Provider]) -> dict[s
 def _whole(setting: str, model: str, providers: dict[str, Provider]) -> str:
     if not model:
         return ""
-    name, provider = parts(model)
+    name, provider = parts(model, providers)
     if not name or provider not in providers:
         raise ValueError(
             f"{setting}: {model!r} names no known provider; write model@provider with one of "

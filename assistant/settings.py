@@ -126,7 +126,7 @@ try:
         MODELS = resolved(MODELS, PROVIDERS)
     except ValueError as error:
         refuse(*str(error).split(": ", 1))
-    if EMBEDDING_MODEL != LOCAL_MODEL and parts(EMBEDDING_MODEL)[1] not in PROVIDERS:
+    if EMBEDDING_MODEL != LOCAL_MODEL and parts(EMBEDDING_MODEL, PROVIDERS)[1] not in PROVIDERS:
         _known = ", ".join(PROVIDERS)
         refuse("EMBEDDING_MODEL", f"must be {LOCAL_MODEL} or model@provider; known are {_known}")
     for _route in ROUTES:

@@ -28,6 +28,7 @@ class Asker:
 
     owner: User | None
     user_id: str = ""
+    key: str = ""  # id of the API key; empty: asked without one
 
 
 def usable(text: str) -> str:
@@ -65,7 +66,7 @@ def ask(text: str, asker: Asker, *, session: str = "", collections: Sequence[str
             raise TurnInProgress
         if bound:
             conversation.collections.set(bound)
-        memory = recall(conversation, text)
+        memory = recall(conversation, text, key=asker.key)
         place = refuse_too_many(asker.owner)
         message = Message(conversation=conversation, role=Message.Author.USER, text=text)
         message.turn = envelope = envelopes.start(

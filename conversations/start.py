@@ -93,7 +93,7 @@ def _take(request: HttpRequest) -> HttpResponse:
     try:
         before = browser.talk(request, turn) if turn else None
         name = before.conversation.session if before else browser.new_name()
-        asker = before.asker if before else _asker(request)
+        asker = before.asker if before else _asker(request, name)
         envelope = ask(text, asker, session=name, collections=[collection] if collection else ())
     except Http404:
         return _refuse(request, None, NOT_HERE, HTTPStatus.NOT_FOUND, text)
@@ -137,8 +137,9 @@ def _refuse(
     return _show(request, before, error=error, status=status, text=text)
 
 
-def _asker(request: HttpRequest) -> Asker:
-    return Asker(request.user if isinstance(request.user, User) else None)
+def _asker(request: HttpRequest, name: str) -> Asker:
+    """Return who asks: without a login someone of this conversation, and nobody else's content."""
+    return Asker(request.user) if isinstance(request.user, User) else Asker(None, name)
 
 
 def _show(

@@ -1,5 +1,6 @@
 """Providers: the servers that models are asked of, as the environment names them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -25,13 +26,27 @@ OWN = {
 }
 KNOWN = HOSTED | OWN
 
-# Whose model it is when the name does not say, by how the name begins.
-MAKERS = {
-    "gpt-": "openai",
-    "text-embedding-": "openai",
-    "gemini-": "google",
-    "claude-": "anthropic",
-}
+
+@dataclass(frozen=True)
+class Naming:
+    """Whose a model is that is named like this: of these providers the first that will do."""
+
+    pattern: re.Pattern[str]
+    providers: tuple[str, ...]
+    with_key: bool = False  # only one whose key is set
+
+
+# The first that fits; what fits none is of the only server of one's own. A name with a colon is
+# one of Ollama's, whoever made the model, and OpenAI's open models are not served by OpenAI.
+NAMINGS = (
+    Naming(re.compile(r"(gpt-(?!oss)|chatgpt-|o\d|text-embedding-)[^/:]*\Z"), ("openai",)),
+    Naming(re.compile(r"ft:gpt-"), ("openai",)),
+    Naming(re.compile(r"gemini-[^/:]*\Z"), ("google",)),
+    Naming(re.compile(r"claude-[^/:]*\Z"), ("anthropic",)),
+    Naming(re.compile(r"gemma-[^/:]*\Z"), ("google",), with_key=True),
+    Naming(re.compile(r"[^/]+/.+:free\Z"), ("openrouter",)),
+    Naming(re.compile(r"[^/]+/."), ("deepinfra", "openrouter"), with_key=True),
+)
 
 
 class UnknownProvider(KnowledgeError):
@@ -45,11 +60,17 @@ class Provider:
     name: str
     base_url: str
     api_key: str = field(default="", repr=False)
+    set_up: bool = field(default=False, compare=False)  # its address was set, not only known
 
     @property
     def key_variable(self) -> str:
         """The environment variable that holds its key."""
         return f"{self.name.upper()}{API_KEY}"
+
+    @property
+    def own(self) -> bool:
+        """Whether it is a server of one's own that was set up."""
+        return self.name not in HOSTED and (self.set_up or self.name not in OWN)
 
     @property
     def lacks_key(self) -> bool:
@@ -72,14 +93,15 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, Provider]:
 
 def _provider(name: str, environment: Mapping[str, str]) -> Provider:
     address, key = f"{name.upper()}{BASE_URL}", f"{name.upper()}{API_KEY}"
-    base_url = environment.get(address, "").strip().rstrip("/") or KNOWN[name]
+    told = environment.get(address, "").strip().rstrip("/")
+    base_url = told or KNOWN[name]
     parts = urlsplit(base_url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError(f"{address}: must be like https://host/v1, not {base_url[:80]!r}")
     api_key = environment.get(key, "").strip()
     if not (api_key.isascii() and api_key.isprintable()):
         raise ValueError(f"{key}: holds characters that no key has")
-    return Provider(name, base_url, api_key)
+    return Provider(name, base_url, api_key, set_up=bool(told))
 
 
 def split(model: str) -> tuple[str, str]:
@@ -95,13 +117,28 @@ def split(model: str) -> tuple[str, str]:
     return name, provider
 
 
-def parts(model: str) -> tuple[str, str]:
-    """Return model and provider; empty is what the name does not say."""
-    name, _, provider = model.strip().rpartition("@")
+def parts(model: str, providers: Mapping[str, Provider] | None = None) -> tuple[str, str]:
+    """Return model and provider of `model@provider`; empty is what nothing says.
+
+    Where the provider is left out, the name says it, and which of `providers` (PROVIDERS) have a
+    key or were set up.
+    """
+    name, at, provider = model.strip().rpartition("@")
+    if at:
+        return name, provider.lower()
+    return provider, _found(provider, settings.PROVIDERS if providers is None else providers)
+
+
+def _found(name: str, providers: Mapping[str, Provider]) -> str:
     if not name:
-        name = provider
-        provider = next((who for begin, who in MAKERS.items() if name.startswith(begin)), "")
-    return name, provider.lower()
+        return ""
+    for naming in NAMINGS:
+        if naming.pattern.match(name):
+            for each in naming.providers:
+                if each in providers and (providers[each].api_key or not naming.with_key):
+                    return each
+    own = [each.name for each in providers.values() if each.own]
+    return own[0] if len(own) == 1 else ""
 
 
 def provider(name: str) -> Provider:

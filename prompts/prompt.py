@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prompts.marking import Block, marked
-from prompts.texts import FOLDER, NOTE, PLACEHOLDER, SUFFIX, PromptError, Text, text
+from prompts.texts import PLACEHOLDER, PromptError, Text, note, text
 
 DECLARED: dict[str, "Prompt"] = {}
 NOTHING = "(none)"
@@ -58,7 +58,7 @@ class Prompt:
 
         system = fill(found.system)
         if "data" in found.kinds.values():
-            system += "\n\n" + (FOLDER / f"{NOTE}{SUFFIX}").read_text(encoding="utf-8").strip()
+            system += f"\n\n{note()}"
         messages = (
             {"role": "system", "content": system},
             {"role": "user", "content": fill(found.user)},

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -16,6 +15,7 @@ from django.conf import settings
 FOLDER = Path(__file__).parent
 SUFFIX = ".md"
 NOTE = "_data"  # what every prompt with data says about it
+SHAPE = "_shape"  # what a prompt says of its reply to servers that take no schema
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 USER = re.compile(r"^<!-- user -->\n", re.MULTILINE)
 
@@ -39,10 +39,15 @@ class Text:
     kinds: Mapping[str, Kind]
     samples: Mapping[str, Any]
 
-    @cached_property
+    @property
     def hash(self) -> str:
-        """Twelve hex digits that change with every word of it."""
-        return hashlib.sha256(f"{self.system}\0{self.user}".encode()).hexdigest()[:12]
+        """Twelve hex digits that change with every word of it, and of what is said beside it."""
+        told = [self.system, self.user]
+        if "data" in self.kinds.values():
+            told.append(note())
+        if self.name != SHAPE:
+            told.append(text(SHAPE).user)
+        return hashlib.sha256("\0".join(told).encode()).hexdigest()[:12]
 
 
 def parse(name: str, written: str) -> Text:
@@ -73,6 +78,11 @@ def _check(name: str, content: str, system: str, kinds: Any, samples: Any) -> No
         raise PromptError(f"prompt {name}: {data[0]} is data and belongs into the user message")
     if not isinstance(samples, dict) or set(samples) != set(kinds):
         raise PromptError(f"prompt {name}: `samples` must hold one value for each variable")
+
+
+def note() -> str:
+    """Return what every prompt with data says about it."""
+    return (FOLDER / f"{NOTE}{SUFFIX}").read_text(encoding="utf-8").strip()
 
 
 _given: dict[str, Text] = {}

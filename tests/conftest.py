@@ -31,6 +31,7 @@ MEMORY: dict[str, Any] = {
     "offers": [],
     "user_id": "",
     "owner": "local",
+    "key": "",
     "leaving": [],
 }
 

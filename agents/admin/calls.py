@@ -41,7 +41,7 @@ class ModelCallAdmin(RecordAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ModelCall]:
         """Calls without what was said, which only their own pages show."""
         calls: QuerySet[ModelCall] = super().get_queryset(request)
-        return calls.defer("request", "reply")
+        return calls.defer("request", "reply", "tool_calls")
 
     def record(self, row: Any) -> dict[str, Any]:
         """Return the call with its messages apart from the rest of the request."""
@@ -51,6 +51,7 @@ class ModelCallAdmin(RecordAdmin):
             "messages": row.request.get("messages", []),
             "request": pretty(request),
             "attempts": row.attempts,
+            "tool_calls": pretty(row.tool_calls) if row.tool_calls else "",
         }
 
     def usage_view(self, request: HttpRequest) -> HttpResponse:

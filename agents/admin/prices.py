@@ -68,7 +68,7 @@ class PriceAdmin(ModelAdmin):
 
 @admin.register(Budget)
 class BudgetAdmin(ModelAdmin):
-    """Budgets of single users; DAILY_BUDGET_PER_KEY holds for everybody else."""
+    """Budgets of single users, for all their keys; everybody else has DAILY_BUDGET_PER_KEY."""
 
     form = BudgetForm
     list_display = ("owner", "usd_per_day")

@@ -10,13 +10,14 @@ from agents.attributes import Evaluation, Passage, Reason
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.context import fitting, heading
 from agents.intake.shapes import Share
+from agents.languages import listed
 from agents.llm.model import Model
 from agents.names import Role
 from agents.terms import content_words, stem, terms
 from knowledge.search.quality import EXCELLENT
 from prompts.prompt import Block, Prompt
 
-PROMPT = Prompt("evaluator", "question", "passages")
+PROMPT = Prompt("evaluator", "question", "passages", "languages")
 
 # Where search measured no confidence: cosines of a question with a passage that is about it, and
 # with one that is not, of all-MiniLM-L6-v2.
@@ -49,11 +50,11 @@ LONGEST = 300
 
 
 class Verdict(BaseModel):
-    """What the model says of the passages."""
+    """What the model says of the passages; what is missing comes before the verdict."""
 
-    sufficient: bool
-    usable: bool
     missing: str
+    usable: bool
+    sufficient: bool
     refined_query: str
     confidence: Share
 
@@ -75,6 +76,7 @@ def evaluate(view: View, llm: Model) -> Writes:
         documents=tuple(p.document_id for p in passages),
         question=question,
         passages=[Block("passage", f"{heading(p)}\n{p.text}") for p in passages],
+        languages=listed(p.language for p in passages),
     )
     missing = verdict.missing.strip()[:LONGEST]
     refined = verdict.refined_query.strip()[:LONGEST]

@@ -11,7 +11,15 @@ from knowledge.search import search
 
 @agent(
     Role.SEARCH,
-    reads=("canonical_question", "text_eng", "refined_query", "retrieval_k", "collections"),
+    reads=(
+        "canonical_question",
+        "text_eng",
+        "refined_query",
+        "retrieval_k",
+        "collections",
+        "owner",
+        "user_id",
+    ),
     writes=("search_results", "search_context", "search_stats", "search_quality", "search_error"),
 )
 def find(view: View) -> Writes:
@@ -22,7 +30,7 @@ def find(view: View) -> Writes:
         collections=view.collections or [],
         limit=view.retrieval_k or settings.SEARCH_RESULTS_LIMIT,
         alternative=view.refined_query or "",
-        reuse=True,
+        reuse=f"{view.owner}/{view.user_id}",
     )
     passages = [Passage.model_validate(passage, from_attributes=True) for passage in found.passages]
     return {

@@ -58,6 +58,8 @@ class Assembly:
     """A reply as far as it has arrived. `tell` is handed every piece of its text."""
 
     tell: Callable[[str], None]
+    on_begin: Callable[[], None] | None = None  # told once, when anything arrives
+    has_begun: bool = False
     begun: float = field(default_factory=time.monotonic)
     usage: Usage = field(default_factory=Usage)
     finish: str = ""
@@ -75,6 +77,9 @@ class Assembly:
 
     def add(self, told: dict[str, Any]) -> None:
         """Add one chunk of a stream, or a whole completion."""
+        if not self.has_begun and self.on_begin:
+            self.on_begin()
+        self.has_begun = True
         if usage := _dict(told, "usage"):
             self.usage = _usage(usage)
         for choice in _dicts(told, "choices"):

@@ -24,4 +24,5 @@ def forget(sender: object, documents: list[str], unsaid: list[str], **_: Any) ->
     quoting = ModelCall.objects.filter(reusable=True, documents__overlap=documents)
     quoting.update(reusable=False)
     about = ModelCall.objects.filter(subject__in=[subject_of(digest) for digest in unsaid])
-    about.update(reusable=False, request={}, request_hash="", reply="", error="", attempts=[])
+    said: dict[str, Any] = {"reply": "", "tool_calls": [], "error": "", "attempts": []}
+    about.update(reusable=False, request={}, request_hash="", mends="", **said)

@@ -4,19 +4,19 @@ A step that is delivered twice finds under (step, call number) what it was answe
 equal request of the same owner is served from an earlier reply while that is fresh.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.utils.timezone import now
 
 from agents.faults import storable
 from agents.llm.outcomes import REPLIED, ModelFailure, Outcome
 from agents.llm.pricing import cost
-from agents.llm.requests import Reply, Request, Usage
+from agents.llm.requests import Reply, Request, ToolCall, Usage
 from agents.models import ModelCall
 from agents.outage import outlast
 from prompts.prompt import Rendered
@@ -33,6 +33,7 @@ class Subject:
     name: str
     role: str
     owner: str = ""
+    key: str = ""  # whose budget pays, beside the owner's
     envelope_id: Any = None
     step_number: int | None = None
 
@@ -49,6 +50,7 @@ class Entry:
     documents: tuple[str, ...] = ()
     fresh: timedelta = timedelta(0)  # how old a reply may be that is used again
     used: tuple[int, ...] = ()  # ids of the calls whose replies were used already
+    mends: str = ""  # the digest of the request whose reply this one mends
 
 
 def find(entry: Entry) -> ModelCall | None:
@@ -86,8 +88,9 @@ def _own(entry: Entry) -> ModelCall | None:
 def _equal(entry: Entry) -> ModelCall | None:
     if not entry.fresh:
         return None
+    # Whoever got a mended reply to this question got the right one.
     earlier = ModelCall.objects.filter(
-        request_hash=entry.digest,
+        Q(request_hash=entry.digest) | Q(mends=entry.digest),
         owner=entry.subject.owner,
         reusable=True,
         outcome=Outcome.OK,
@@ -103,6 +106,7 @@ def _equal(entry: Entry) -> ModelCall | None:
             found.model,
             outcome=Outcome.OK,
             reply=found.reply,
+            tool_calls=found.tool_calls,
             finish_reason=found.finish_reason,
             cached_from=found,
             cost=0,
@@ -117,6 +121,7 @@ def answered(entry: Entry, reply: Reply, attempts: list[dict[str, Any]]) -> Mode
         reply.model or entry.request.model,
         outcome=Outcome.OK,
         reply=storable(reply.text),
+        tool_calls=[asdict(each) for each in reply.tool_calls],
         finish_reason=reply.finish_reason,
         attempts=attempts,
         seconds=reply.seconds,
@@ -139,7 +144,8 @@ def failed(entry: Entry, failure: ModelFailure, attempts: list[dict[str, Any]]) 
 
 def reply_of(call: ModelCall) -> Reply:
     """Return the reply that a stored call brought, as it arrived."""
-    return Reply(call.reply, call.finish_reason, model=call.model)
+    calls = tuple(ToolCall(**each) for each in call.tool_calls)
+    return Reply(call.reply, call.finish_reason, model=call.model, tool_calls=calls)
 
 
 def amend(pk: int, failure: ModelFailure) -> None:
@@ -164,12 +170,14 @@ def _row(entry: Entry, model: str, **values: Any) -> ModelCall:
         step_number=subject.step_number,
         role=subject.role,
         owner=subject.owner,
+        key=subject.key,
         prompt=entry.prompt.name,
         prompt_hash=entry.prompt.hash,
         model=model,
         provider=model.rpartition("@")[2],
         request=_clean(entry.request.as_json()),
         request_hash=entry.digest,
+        mends=entry.mends,
         documents=list(entry.documents),
         **values,
     )

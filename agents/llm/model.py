@@ -1,9 +1,9 @@
 """Model: how an agent asks a language model. Every call is journalled, priced and bounded."""
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -11,20 +11,19 @@ from pydantic import BaseModel
 from agents.llm import budget, dialects, journal
 from agents.llm.choices import Choice
 from agents.llm.journal import Entry, Subject
+from agents.llm.mending import THINKING, remedy, with_room
 from agents.llm.outcomes import ModelFailure, Outcome, telling
 from agents.llm.patience import Failed, Listener, OnText, nothing, obtain
-from agents.llm.requests import Reply, Request
+from agents.llm.requests import Message, Reply, Request
 from agents.llm.structured import parsed, schema_of
 from agents.llm.tokens import Tokens
+from agents.llm.tools import Tool, Wanted, wanted
 from agents.llm.verdicts import named, refuse_unusable
 from agents.models import ModelCall
 from prompts.prompt import Prompt, Rendered
 
 Shape = TypeVar("Shape", bound=BaseModel)
 Result = TypeVar("Result")
-REPAIR = Prompt("_repair", "problem", "schema")
-# A reply that did not have its shape is worth one more try, of the same model.
-REPAIRABLE = frozenset({Outcome.EMPTY, Outcome.MALFORMED, Outcome.WRONG_SCHEMA})
 # Nothing that another model could do better.
 FINAL = frozenset({Outcome.BUDGET_SPENT, Outcome.OUT_OF_TIME})
 
@@ -37,10 +36,13 @@ class Question:
     request: Request
     same: Request
     documents: tuple[str, ...]
+    mends: str = ""  # the digest of the question whose reply this one mends
 
     def changed(self, change: Callable[[Request], Request]) -> "Question":
         """Return the question with both requests changed alike."""
-        return replace(self, request=change(self.request), same=change(self.same))
+        return replace(
+            self, request=change(self.request), same=change(self.same), mends=self.same.digest()
+        )
 
 
 @dataclass
@@ -73,7 +75,39 @@ class Model:
         what differs only there may share a reply. `documents` are the ids of those quoted in it.
         """
         asked = self._questions(prompt, values, alike, documents, shape)
-        return self._first(asked, lambda question: self._shaped(question, shape))
+        return self._first(asked, lambda question: self._mended(question, _in_shape(shape)))
+
+    def call(
+        self,
+        prompt: Prompt,
+        tools: Sequence[Tool],
+        /,
+        *,
+        then: Sequence[Message] = (),
+        alike: dict[str, Any] | None = None,
+        documents: tuple[str, ...] = (),
+        **values: Any,
+    ) -> Wanted:
+        """Return what a model wants that has these tools: a text, calls, or both.
+
+        Nothing is called here. Whoever does it validates the arguments and knows a call by the
+        step and its place in it, never by its id: after a crash, and from the cache, the same
+        calls come back. `then` are the messages after the prompt, as `Wanted.told` returns them.
+        Raises ModelFailure, also when a tool that does not exist is wanted twice, and REJECTED
+        for a server that takes no tools.
+        """
+
+        def with_tools(request: Request) -> Request:
+            told = tuple(tool.as_json() for tool in tools)
+            return replace(request, messages=(*request.messages, *then), tools=told)
+
+        asked = [
+            replace(each, request=with_tools(each.request), same=with_tools(each.same))
+            for each in self._questions(prompt, values, alike, documents)
+        ]
+        return self._first(
+            asked, lambda question: self._mended(question, lambda reply: wanted(reply, tools))
+        )
 
     def write(
         self,
@@ -96,7 +130,13 @@ class Model:
 
         def written(question: Question) -> Reply:
             listener.restart()
-            return self._reply(question, listener, whole=False)[0]
+            try:
+                return self._reply(question, listener, whole=False)[0]
+            except ModelFailure as failure:
+                if failure.outcome is not Outcome.TRUNCATED:
+                    raise
+                roomier = question.changed(partial(with_room, THINKING))
+            return self._reply(roomier, listener, whole=False)[0]
 
         return self._first(asked, written)
 
@@ -142,25 +182,26 @@ class Model:
                     break
         raise telling(failures)
 
-    def _shaped(self, question: Question, shape: type[Shape]) -> Shape:
+    def _mended(self, question: Question, read: Callable[[Reply], Result]) -> Result:
         """Ask, and once more if the model can do better when it is told what was wrong."""
         try:
-            return self._parsed(question, shape)
+            return self._read(question, read)
         except ModelFailure as failure:
-            change = _remedy(failure)
+            change = remedy(failure)
             if change is None:
                 raise
-            if failure.outcome in {Outcome.MALFORMED, Outcome.WRONG_SCHEMA}:
+            shaped = bool(question.request.schema)
+            if shaped and failure.outcome in {Outcome.MALFORMED, Outcome.WRONG_SCHEMA}:
                 dialects.spell_out(question.request.model)
             try:
-                return self._parsed(question.changed(change), shape)
+                return self._read(question.changed(change), read)
             except ModelFailure as second:
                 raise telling([failure, second]) from second
 
-    def _parsed(self, question: Question, shape: type[Shape]) -> Shape:
+    def _read(self, question: Question, read: Callable[[Reply], Result]) -> Result:
         reply, call = self._reply(question, Listener())
         try:
-            return parsed(reply.text, shape)
+            return read(reply)
         except ModelFailure as failure:
             told = ModelFailure(
                 failure.outcome,
@@ -185,6 +226,7 @@ class Model:
             question.documents,
             self.fresh,
             tuple(self.calls),
+            question.mends,
         )
         stored = self.journal.find(entry)
         reply = self.journal.reply_of(stored) if stored else None
@@ -203,11 +245,13 @@ class Model:
     def _obtained(self, entry: Entry, listener: Listener) -> tuple[Reply, ModelCall]:
         """Ask the provider; what came of it is stored before anybody looks at it."""
         try:
-            budget.allow(self.subject.owner)
+            budget.allow(self.subject.owner, self.subject.key)
             reply, attempts = obtain(
                 entry.request,
                 seconds=self.choice.timeout,
                 deadline=self.deadline,
+                turn=self.subject.envelope_id,
+                another=entry.request.model != self.choice.models()[-1],
                 listener=listener,
                 insist=self.insist,
             )
@@ -220,17 +264,5 @@ class Model:
         return reply, self.journal.answered(entry, reply, attempts)
 
 
-def _remedy(failure: ModelFailure) -> Callable[[Request], Request] | None:
-    """Return how a request is put again after this failure; None: it would not help."""
-    if failure.outcome is Outcome.TRUNCATED:
-        return lambda request: replace(request, max_tokens=2 * request.max_tokens)
-    if failure.outcome not in REPAIRABLE:
-        return None
-    said = {"role": "assistant", "content": failure.said or "(nothing)"}
-
-    def mended(request: Request) -> Request:
-        told = {"problem": failure.problem, "schema": json.dumps(request.schema)}
-        asked = REPAIR.render(told).messages[1]
-        return replace(request, messages=(*request.messages, said, asked))
-
-    return mended
+def _in_shape(shape: type[Shape]) -> Callable[[Reply], Shape]:
+    return lambda reply: parsed(reply.text, shape)

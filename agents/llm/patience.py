@@ -12,9 +12,10 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any
 
+from django.conf import settings
 from django.utils.timezone import now
 
-from agents.llm import breaker
+from agents.llm import breaker, lateness
 from agents.llm.outcomes import UNASKED, ModelFailure, Outcome
 from agents.llm.requests import Reply, Request
 from knowledge.providers import parts
@@ -25,10 +26,12 @@ TRANSPORT = "agents.llm.transport"
 
 ATTEMPTS = 3
 FIRST_WAIT_SECONDS = 0.4
-# Whoever asks for more is left to the second model, or to what works without one.
-LONGEST_WAIT_SECONDS = 60.0
-# What works without a model needs these to finish the turn.
-RESERVE_SECONDS = 1.0
+# Whoever asks for more is left to what works without a model, or, if there is a second model, to
+# that: soon, because it can answer while the first rests.
+LONGEST_WAIT_SECONDS, LONGEST_WITH_SECOND = 60.0, 3.0
+# What works without a model needs these to finish the turn, on a machine that is busy too; of a
+# turn that is given little time, this share.
+RESERVE_SECONDS, RESERVE_SHARE = 5.0, 0.1
 # Less than this is no time for a model.
 LEAST_SECONDS = 1.0
 AGAIN = frozenset(
@@ -77,27 +80,31 @@ def obtain(
     *,
     seconds: float,
     deadline: datetime | None = None,
+    turn: Any = None,
+    another: bool = False,
     listener: Listener,
     insist: Callable[[], None] = nothing,
 ) -> tuple[Reply, list[dict[str, Any]]]:
     """Return the reply and the failed attempts before it. Raises Failed.
 
-    One attempt takes `seconds` at most, and none goes on beyond the deadline. What `insist`
-    raises before an attempt, because its reply would be of no use, ends them all.
+    One attempt takes `seconds` at most, and none goes on beyond the deadline of the `turn`. What
+    `insist` raises before an attempt, because its reply would be of no use, ends them all.
+    `another` model can be asked instead of waiting long for this one.
     """
     attempts: list[dict[str, Any]] = []
     failure: ModelFailure | None = None
+    longest = LONGEST_WITH_SECOND if another else LONGEST_WAIT_SECONDS
     while True:
         insist()
         begun = time.monotonic()
         try:
-            return _attempt(request, seconds, deadline, listener), attempts
+            return _attempt(request, seconds, deadline, turn, listener), attempts
         except ModelFailure as error:
             if error.outcome in UNASKED:
                 raise Failed(failure or error, attempts) from error
             failure = error
             attempts.append(_noted(request, error, time.monotonic() - begun))
-        pause = wait(failure, len(attempts), time_left(deadline))
+        pause = wait(failure, len(attempts), time_left(deadline), longest)
         if pause is None:
             raise Failed(failure, attempts) from failure
         listener.restart()
@@ -105,18 +112,21 @@ def obtain(
 
 
 def _attempt(
-    request: Request, seconds: float, deadline: datetime | None, listener: Listener
+    request: Request, seconds: float, deadline: datetime | None, turn: Any, listener: Listener
 ) -> Reply:
     left = time_left(deadline)
     if left is not None and left < LEAST_SECONDS:
         raise ModelFailure(Outcome.OUT_OF_TIME, "The turn has no time left to ask a model.")
-    given = seconds if left is None else min(seconds, left)
     provider = parts(request.model)[1]
-    breaker.admit(provider, seconds=given)
+    given = lateness.limits(provider, turn, seconds, left)
+    breaker.admit(provider, seconds=given.whole)
     try:
-        reply: Reply = import_module(TRANSPORT).send(request, seconds=given, on_text=listener.tell)
+        reply: Reply = import_module(TRANSPORT).send(
+            request, seconds=given.whole, begin=given.begin, on_text=listener.tell
+        )
     except ModelFailure as failure:
-        breaker.failed(provider, failure, hurried=given < seconds)
+        breaker.failed(provider, failure, hurried=given.hurried)
+        lateness.note(provider, turn, failure)
         raise
     breaker.succeeded(provider)
     return reply
@@ -124,10 +134,15 @@ def _attempt(
 
 def time_left(deadline: datetime | None) -> float | None:
     """Return how many seconds models may still take; None: as many as they want."""
-    return (deadline - now()).total_seconds() - RESERVE_SECONDS if deadline else None
+    if deadline is None:
+        return None
+    reserve = min(RESERVE_SECONDS, RESERVE_SHARE * settings.TURN_DEADLINE_SECONDS)
+    return (deadline - now()).total_seconds() - reserve
 
 
-def wait(failure: ModelFailure, made: int, left: float | None) -> float | None:
+def wait(
+    failure: ModelFailure, made: int, left: float | None, longest: float = LONGEST_WAIT_SECONDS
+) -> float | None:
     """Return how many seconds to wait before the next attempt; None: there is none.
 
     As long as the provider asked, or else twice as long each time, and up to half of it less by
@@ -139,7 +154,7 @@ def wait(failure: ModelFailure, made: int, left: float | None) -> float | None:
     pause = failure.retry_after
     if pause is None:
         pause = most * (1 - random.random() / 2)  # noqa: S311
-    if pause > LONGEST_WAIT_SECONDS or (left is not None and pause + LEAST_SECONDS > left):
+    if pause > longest or (left is not None and pause + LEAST_SECONDS > left):
         return None
     return pause
 

@@ -27,6 +27,8 @@ BOUNDS: Mapping[str, str] = {
     "maxItems": "at most {} items",
     "pattern": "of the form {}",
 }
+# What stands for nothing, by the type of a property.
+NOTHING: Mapping[Any, Any] = {"string": "", "array": []}
 LEFT_OUT = {"default", "title", "uniqueItems", "format", *BOUNDS}
 
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -63,7 +65,9 @@ def parsed(text: str, shape: type[Shape]) -> Shape:
     if not text.strip():
         raise ModelFailure(Outcome.EMPTY, "the reply is empty")
     try:
-        return shape.model_validate(_storable(_json(text)))
+        schema = shape.model_json_schema()
+        said = _without_nulls(storable_json(_json(text)), schema, schema.get("$defs", {}))
+        return shape.model_validate(said)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, each['loc'])) or 'the reply'}: {each['msg']}"
@@ -96,13 +100,30 @@ def _json(text: str) -> Any:
         return json.JSONDecoder().raw_decode(text, begin)[0]
 
 
-def _storable(value: Any) -> Any:
-    """JSON can spell characters that PostgreSQL cannot hold, whatever text it came in."""
+def _without_nulls(value: Any, node: dict[str, Any], named: dict[str, Any]) -> Any:
+    """Take null, where none is allowed, for the nothing that is: many models mean it so."""
+    node = named.get(node.get("$ref", "").removeprefix("#/$defs/"), node)
+    if isinstance(value, list):
+        return [_without_nulls(each, node.get("items", {}), named) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for name, each in value.items():
+        part = node.get("properties", {}).get(name, {})
+        if each is not None or "anyOf" in part:
+            kept[name] = _without_nulls(each, part, named)
+        elif "default" not in part:
+            kept[name] = NOTHING.get(part.get("type"))
+    return kept
+
+
+def storable_json(value: Any) -> Any:
+    """Return the value without what JSON can spell and PostgreSQL cannot hold."""
     match value:
         case str():
             return storable(value)
         case dict():
-            return {storable(name): _storable(each) for name, each in value.items()}
+            return {storable(name): storable_json(each) for name, each in value.items()}
         case list():
-            return [_storable(each) for each in value]
+            return [storable_json(each) for each in value]
     return value

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, suppress
-from functools import cache
+from functools import cache, partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -66,13 +66,22 @@ def _restart() -> None:
 os.register_at_fork(after_in_child=_restart)
 
 
-def send(request: Request, *, seconds: float, on_text: OnText | None = None) -> Reply:
+def send(
+    request: Request,
+    *,
+    seconds: float,
+    begin: float | None = None,
+    on_text: OnText | None = None,
+) -> Reply:
     """Return the reply of one attempt, there as a whole within `seconds`. Raises ModelFailure.
 
-    `on_text` is handed every piece of the reply while it arrives, in the calling thread.
+    `begin` is within how many seconds something of it must have arrived. `on_text` is handed every
+    piece of the reply while it arrives, in the calling thread.
     """
     pieces: SimpleQueue[str | None] = SimpleQueue()
-    asked = asyncio.run_coroutine_threadsafe(_within(request, seconds, pieces.put), _loop)
+    asked = asyncio.run_coroutine_threadsafe(
+        _within(request, seconds, begin or seconds, pieces.put), _loop
+    )
     asked.add_done_callback(lambda _: pieces.put(None))
     try:
         while (piece := pieces.get()) is not None:
@@ -83,7 +92,7 @@ def send(request: Request, *, seconds: float, on_text: OnText | None = None) -> 
         asked.cancel()
 
 
-async def _within(request: Request, seconds: float, tell: OnText) -> Reply:
+async def _within(request: Request, seconds: float, begin: float, tell: OnText) -> Reply:
     try:
         name, where = split(request.model)
         server = provider(where)
@@ -92,10 +101,14 @@ async def _within(request: Request, seconds: float, tell: OnText) -> Reply:
     if server.lacks_key:
         raise failures.without_key(request.model, server)
     assembly = Assembly(tell)
+    end = asyncio.get_running_loop().time() + seconds
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(begin) as limit:
+            assembly.on_begin = partial(limit.reschedule, end)
             return await _spoken(request, name, server, assembly, seconds)
     except TimeoutError as error:
+        if begin < seconds and not assembly.has_begun:
+            raise failures.not_begun(request.model, begin) from error
         said = len(assembly.text)
         raise failures.too_late(request.model, server, seconds, said) from error
 
@@ -113,6 +126,8 @@ async def _spoken(
                 return Reply("", "content_filter", model=request.model)
             plainer = _plainer(dialect, error, request)
             if plainer is None:
+                if request.tools and (no := failures.without_tools(error, request.model, server)):
+                    raise no from error
                 raise failures.answered(error, request.model, server) from error
             dialect = plainer
         else:

@@ -1,10 +1,11 @@
-"""Trial: asks a model for one word, to see whether it can be used as it is set."""
+"""Trial: asks a model for a word or two, to see whether it can be used as it is set."""
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
+from django.conf import settings
 from pydantic import BaseModel, Field
 
 from agents.llm.choices import Choice
@@ -14,6 +15,17 @@ from agents.llm.outcomes import ModelFailure, Outcome
 from prompts.prompt import Prompt
 
 PROMPT = Prompt("trial")
+LONG = Prompt("trial_long", "lines")
+FIRST = "heron"  # with which the message of LONG begins
+# Of a prompt with its examples and the conversation's summary, roughly.
+BESIDE_CHARACTERS = 8000
+CHARACTERS_A_TOKEN = 4
+
+
+CUT = (
+    "but it does not know how a long request began: give it a context of 16,384 tokens or more, "
+    "for Ollama by OLLAMA_CONTEXT_LENGTH where it is started; or take a model that reads more"
+)
 
 
 class Colour(BaseModel):
@@ -30,6 +42,12 @@ class Tried:
     outcome: Outcome
     seconds: float
     told: str  # the word, or why there is none
+    reads_all: bool = True  # also the beginning of a request as long as ours become
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be used as it is set."""
+        return self.outcome is Outcome.OK and self.reads_all
 
 
 def patient(models: Mapping[str, Choice]) -> dict[str, Choice]:
@@ -49,11 +67,26 @@ def patient(models: Mapping[str, Choice]) -> dict[str, Choice]:
 
 
 def tried(choice: Choice) -> Tried:
-    """Ask the first model of this choice; the call is journalled and paid like any other."""
+    """Ask the first model of this choice; the calls are journalled and paid like any other.
+
+    Some servers cut what is longer than their context without a word, and Ollama's is short: the
+    second question has its answer at the beginning of a message as long as ours become.
+    """
     begun = time.monotonic()
     llm = Model(choice, Subject(f"trial/{uuid4().hex}", "trial"))
     try:
-        outcome, told = Outcome.OK, llm.ask(PROMPT, Colour).word
+        told = llm.ask(PROMPT, Colour).word
+        seconds = time.monotonic() - begun
+        read = llm.ask(LONG, Colour, lines=lines()).word
     except ModelFailure as failure:
-        outcome, told = failure.outcome, str(failure)
-    return Tried(choice.model, outcome, time.monotonic() - begun, told)
+        return Tried(choice.model, failure.outcome, time.monotonic() - begun, str(failure))
+    if FIRST in read.lower():
+        return Tried(choice.model, Outcome.OK, seconds, told)
+    return Tried(choice.model, Outcome.OK, seconds, f"{told}; {CUT}", reads_all=False)
+
+
+def lines() -> str:
+    """Return lines that say nothing, as many as the longest of our requests has."""
+    most = settings.MAX_CONTEXT_LENGTH + CHARACTERS_A_TOKEN * settings.HISTORY_TOKENS
+    line = "Line {} says nothing.\n"
+    return "".join(map(line.format, range((most + BESIDE_CHARACTERS) // len(line))))

@@ -16,7 +16,10 @@ def named(model: str) -> str:
 
 
 def refuse_unusable(reply: Reply, *, whole: bool = True) -> None:
-    """Raise ModelFailure for a reply that is none; cut at its limit counts when `whole`."""
+    """Raise ModelFailure for a reply that is none.
+
+    One that was cut at its limit is none when it must be `whole`, or was cut before its first word.
+    """
     model = named(reply.model)
     match reply.finish_reason:
         case "content_filter":
@@ -29,10 +32,11 @@ def refuse_unusable(reply: Reply, *, whole: bool = True) -> None:
             raise ModelFailure(
                 Outcome.REFUSED, f"{model} refused to answer: {reply.text[:SHOWN]!r}"
             )
-        case "length" if whole:
+        case "length" if whole or not reply.text.strip():
             raise ModelFailure(
                 Outcome.TRUNCATED,
                 f"{model}: the reply was cut at its limit of tokens: raise <ROLE>_MAX_TOKENS.",
+                said=reply.text.strip(),
             )
     if not (reply.text.strip() or reply.tool_calls):
         raise ModelFailure(

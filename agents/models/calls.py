@@ -4,7 +4,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import JSONField, Q, Value
 from django.utils.timezone import now
 
 from agents.llm.outcomes import Outcome
@@ -24,6 +24,8 @@ class ModelCall(models.Model):
     role = models.CharField(max_length=16)
     # Whose content the request holds: nobody else is served from it. Empty: nobody's.
     owner = models.CharField(max_length=200, blank=True)
+    # The API key it was asked with, as far as budgets tell keys apart. Empty: without one.
+    key = models.CharField(max_length=16, blank=True, db_default="", default="")
     prompt = models.CharField(max_length=40)
     prompt_hash = models.CharField(max_length=12)
     model = models.CharField(max_length=160)
@@ -31,11 +33,15 @@ class ModelCall(models.Model):
     request = models.JSONField()
     # Of the request, what does not matter for the reply (the time of day) left out.
     request_hash = models.CharField(max_length=64)
+    # The hash of the first request, when this one mended what was wrong with its reply.
+    mends = models.CharField(max_length=64, blank=True, db_default="", default="")
     documents = ArrayField(models.CharField(max_length=64), default=list, blank=True)
     outcome = models.CharField(
         max_length=16, choices=[(each.value, each.value.replace("_", " ")) for each in Outcome]
     )
     reply = models.TextField(blank=True)
+    # What the model wants to be called: [{"id", "name", "arguments": the JSON as it wrote it}].
+    tool_calls = models.JSONField(default=list, blank=True, db_default=Value([], JSONField()))
     finish_reason = models.CharField(max_length=20, blank=True)
     error = models.TextField(blank=True)
     # What was tried before: [{"model", "outcome", "seconds", "error"}].
@@ -63,6 +69,11 @@ class ModelCall(models.Model):
                 fields=("request_hash", "owner", "-created"),
                 condition=Q(reusable=True, outcome="ok", cached_from__isnull=True),
                 name="model_call_to_use_again",
+            ),
+            models.Index(
+                fields=("mends", "owner", "-created"),
+                condition=Q(reusable=True, outcome="ok", cached_from__isnull=True) & ~Q(mends=""),
+                name="model_call_mended",
             ),
             models.Index(fields=("created", "owner"), name="model_call_by_day_and_owner"),
             GinIndex(
@@ -93,7 +104,7 @@ class Price(models.Model):
 
 
 class Budget(models.Model):
-    """What the keys of one user may spend on models in a day (UTC), in place of the setting."""
+    """What all keys of a user may spend together on models in a day (UTC), not what each may."""
 
     owner = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     usd_per_day = models.DecimalField("USD per day", max_digits=10, decimal_places=4)

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from knowledge.errors import KnowledgeError
 from knowledge.models import Chunk, Collection
-from knowledge.search import Found
+from knowledge.search import Beside, Found, neighbours
 from knowledge.search.explanation import Considered, Explanation
 from knowledge.serializers.search import RESULTS_LIMIT, SearchQuery
 from knowledge.views.search import looked_up
@@ -41,6 +41,7 @@ class Row:
     cosine_width: int
     link: str
     by: int | None  # row of the chunk that was preferred
+    beside: Beside | None  # what stands around a passage
 
 
 def searched(given: QueryDict) -> dict[str, Any]:
@@ -94,6 +95,7 @@ def rows(explanation: Explanation) -> list[Row]:
     places = {each.chunk_id: number for number, each in enumerate(candidates, start=1)}
     chunks = Chunk.objects.filter(pk__in=places).values_list("pk", "number")
     numbers = dict(chunks)
+    beside = neighbours(each.chunk_id for each in candidates if each.place)
     best = max((each.score for each in candidates), default=0.0) or 1.0
     return [
         Row(
@@ -104,6 +106,7 @@ def rows(explanation: Explanation) -> list[Row]:
             cosine_width=round(100 * max(each.cosine or 0.0, 0.0)),
             link=address(each.document_id, numbers.get(each.chunk_id, 1)),
             by=places.get(each.by) if each.by else None,
+            beside=beside.get(each.chunk_id),
         )
         for each in candidates
     ]

@@ -11,14 +11,14 @@ from knowledge.search.explaining import explain as explained
 from knowledge.search.explanation import Explanation, Wording
 from knowledge.search.found import Found, Passage, Quality
 from knowledge.search.levels import Weighed, weigh
-from knowledge.search.neighbours import neighbours
+from knowledge.search.neighbours import Beside, neighbours
 from knowledge.search.quality import Verdict, judge
 from knowledge.search.scope import Scope, scope_of
 from knowledge.search.selection import select
 from knowledge.search.statements import together
 from knowledge.search.timing import Milliseconds, timed
 
-__all__ = ["Explanation", "Found", "Passage", "Quality", "find", "neighbours", "search"]
+__all__ = ["Beside", "Explanation", "Found", "Passage", "Quality", "find", "neighbours", "search"]
 
 
 def search(
@@ -30,7 +30,7 @@ def search(
     languages: Sequence[str] = (),
     audience: str = "",
     explain: bool = False,
-    reuse: bool = False,
+    reuse: str = "",
 ) -> Found:
     """Return at most `limit` passages (SEARCH_RESULTS_LIMIT) that could answer `question`.
 
@@ -38,16 +38,16 @@ def search(
     `alternative` is a second wording that counts beside the first. `languages` are tags like "de";
     `audience` is one that documents name, and those that name none are for all. Where the embedding
     model fails only words are compared, and `error` of the result says so. `explain` adds what was
-    considered, and takes longer. `reuse` takes what an equal search found in the last
-    CACHE_SEARCH_SECONDS, unless something changed since.
+    considered, and takes longer. `reuse` names an owner: it takes what an equal search of theirs
+    found in the last CACHE_SEARCH_SECONDS, unless something changed since.
     Raises UnknownCollection.
     """
     milliseconds: Milliseconds = {}
     with timed(milliseconds, "scope"):
         where = scope_of(collections, languages, audience)
-    wordings, made = expansion.wordings(question, alternative)
+    wordings, made = expansion.wordings(question, alternative, where)
     most = limit or settings.SEARCH_RESULTS_LIMIT
-    key = recent.place(wordings, where, most) if reuse and not explain else ""
+    key = recent.place(wordings, where, most, reuse) if reuse and not explain else ""
     found = recent.take(key, milliseconds)
     if found is None:
         with timed(milliseconds, "embedding"):

@@ -6,9 +6,10 @@ from typing import Literal
 from django.conf import settings
 
 from knowledge.search.explanation import Wording
+from knowledge.search.scope import Scope, languages_in
 
 Kind = Literal["expand", "hyde"]
-Alternatives = Callable[[str], Sequence[tuple[Kind, str, float]]]
+Alternatives = Callable[[str, Sequence[str]], Sequence[tuple[Kind, str, float]]]
 
 # A second wording is somebody's guess at what was meant.
 ALTERNATIVE_WEIGHT = 0.7
@@ -30,11 +31,12 @@ _sources: list[Alternatives] = []
 
 
 def register(alternatives: Alternatives) -> None:
-    """Let `alternatives(question)` return (kind, text, weight) of what else to search for.
+    """Let `alternatives(question, languages)` return (kind, text, weight) of what else to look for.
 
-    "expand" is the question in other words, "hyde" a passage that would answer it; only what is
-    `wanted` is used. The weight is beside the question's, which is 1. Where it cannot write
-    anything it raises NotExpandedError.
+    `languages` are the codes of those the documents are written in, the commonest first. "expand"
+    is the question in other words, "hyde" a passage that would answer it; only what is `wanted` is
+    used. The weight is beside the question's, which is 1. Where it cannot write anything it raises
+    NotExpandedError.
     """
     _sources.append(alternatives)
 
@@ -44,8 +46,8 @@ def wanted() -> tuple[Kind, ...]:
     return WANTED[settings.SEARCH_EXPANSION]
 
 
-def wordings(question: str, alternative: str = "") -> tuple[list[Wording], str]:
-    """Return what to search for, and what became of SEARCH_EXPANSION.
+def wordings(question: str, alternative: str, where: Scope) -> tuple[list[Wording], str]:
+    """Return what to search for there, and what became of SEARCH_EXPANSION.
 
     No transaction may be open: who writes other texts takes a while.
     """
@@ -56,17 +58,17 @@ def wordings(question: str, alternative: str = "") -> tuple[list[Wording], str]:
     texts = [each for each in given if each.text]
     if not wanted() or not texts:
         return texts, "off"
-    made, notes = written(texts[0].text)
+    made, notes = written(texts[0].text, languages_in(where) if _sources else [])
     return [*texts, *made], "; ".join([f"{len(made)} more", *notes] if made else notes) or NOBODY
 
 
-def written(question: str) -> tuple[list[Wording], list[str]]:
+def written(question: str, languages: Sequence[str]) -> tuple[list[Wording], list[str]]:
     """Return the other texts, and why there are not more."""
     made: list[Wording] = []
     notes: list[str] = []
     for alternatives in _sources:
         try:
-            said = alternatives(question)
+            said = alternatives(question, languages)
         except NotExpandedError as error:
             notes.append(str(error))
             continue

@@ -1,20 +1,41 @@
-"""Neighbours: what stands around a passage in its document."""
+"""Neighbours: what stands around passages in their documents."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from django.db.models import Q
 
 from knowledge.models import Chunk
 
 
-def neighbours(chunk_id: int, *, before: int = 1, after: int = 1) -> list[Chunk]:
-    """Return the chunk with up to so many before and after it, in the order of the text.
+@dataclass(frozen=True)
+class Beside:
+    """The texts of the chunks before and after one, in the order of the document."""
 
-    Across the borders of sections, never of the document; empty when there is no such chunk.
+    before: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+
+
+def neighbours(chunks: Iterable[int], *, most: int = 1) -> dict[int, Beside]:
+    """Return what stands beside the chunks with these ids, `most` on either side.
+
+    Across the borders of sections, never of the document; nothing for a chunk there is not.
     """
-    chunk = Chunk.objects.filter(pk=chunk_id).only("document", "number").first()
-    if chunk is None:
-        return []
-    span = (chunk.number - before, chunk.number + after)
-    return list(
-        Chunk.objects.filter(document=chunk.document_id, number__range=span)
-        .select_related("document", "section")
-        .defer("document__content")
-        .order_by("number")
-    )
+    found = Chunk.objects.filter(pk__in=list(chunks))
+    asked = list(found.values_list("pk", "document", "number"))
+    spans = Q(pk__in=[])
+    for _, document, number in asked:
+        spans |= Q(document=document, number__range=(number - most, number + most))
+    rows = Chunk.objects.filter(spans).values_list("document", "number", "text")
+    texts = {(document, number): text for document, number, text in rows}
+
+    def there(document: str, numbers: range) -> list[str]:
+        return [texts[document, each] for each in numbers if (document, each) in texts]
+
+    return {
+        pk: Beside(
+            before=there(document, range(number - most, number)),
+            after=there(document, range(number + 1, number + most + 1)),
+        )
+        for pk, document, number in asked
+    }

@@ -44,14 +44,16 @@ def connection(url: str) -> "redis.Redis":
     )
 
 
-def place(wordings: Sequence[Wording], where: Scope, limit: int) -> str:
-    """Return the key under which an equal search finds what this one does.
+def place(wordings: Sequence[Wording], where: Scope, limit: int, owner: str) -> str:
+    """Return the key under which an equal search of the same owner finds what this one does.
 
     Empty when CACHE_SEARCH_SECONDS is 0: nothing is kept.
     """
     if not settings.CACHE_SEARCH_SECONDS:
         return ""
+    # Of another's search nobody may notice even that there was one.
     told = [
+        owner,
         [asdict(each) for each in wordings],
         asdict(where),
         limit,

@@ -30,6 +30,16 @@ MATCHING = """
 SELECT coalesce(avg(CASE WHEN {condition} THEN 1.0 ELSE 0.0 END), 0)::float8
 FROM knowledge_document AS document WHERE collection_id = ANY(%(collections)s::bigint[])
 """
+# What most documents are written in; a language of a few pages is not worth a wording of its own.
+LANGUAGES = """
+SELECT spoken FROM (
+    SELECT split_part(language, '-', 1) AS spoken, count(*) AS here,
+        sum(count(*)) OVER () AS everywhere
+    FROM knowledge_document AS document
+    WHERE collection_id = ANY(%(collections)s::bigint[]) AND {condition} GROUP BY spoken
+) AS languages
+WHERE here >= 0.1 * everywhere ORDER BY here DESC, spoken LIMIT 3
+"""
 # What a document must meet; one written for nobody in particular is for every audience.
 LANGUAGE = "ARRAY[language::text, split_part(language, '-', 1)] && %(languages)s::text[]"
 AUDIENCE = "audience IN ('', %(audience)s::text)"
@@ -131,3 +141,9 @@ def narrowed(found: Scope) -> Scope:
     """Return the scope with about as many chunks as its filters leave."""
     ((share,),) = rows(MATCHING.format(condition=found.condition), found.values)
     return replace(found, chunks=round(found.chunks * share))
+
+
+def languages_in(where: Scope) -> list[str]:
+    """Return the codes of the languages the documents are written in, the commonest first."""
+    statement = LANGUAGES.format(condition=where.condition or "TRUE")
+    return [code for (code,) in rows(statement, where.values)]

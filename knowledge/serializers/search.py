@@ -6,6 +6,7 @@ from django.conf import settings
 from rest_framework import serializers
 
 RESULTS_LIMIT = 50
+NEIGHBOURS_LIMIT = 5
 
 
 class SearchQuery(serializers.Serializer[Any]):
@@ -35,6 +36,13 @@ class SearchQuery(serializers.Serializer[Any]):
         default=False, help_text="Whether to add every candidate with its ranks, and why it fell."
     )
 
+    neighbours = serializers.IntegerField(
+        min_value=0,
+        max_value=NEIGHBOURS_LIMIT,
+        default=0,
+        help_text="How many of the chunks before and after each passage to add.",
+    )
+
     def validate_q(self, question: str) -> str:
         """Refuse what is longer than a question may be."""
         limit = settings.MAX_QUESTION_LENGTH
@@ -62,6 +70,12 @@ class PassageSerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
     score = serializers.FloatField(help_text="Fused, comparable within one search only.")
     cosine = serializers.FloatField(allow_null=True, help_text="Similarity to the question.")
+    before = serializers.ListField(
+        child=serializers.CharField(), help_text="Texts that stand before it, with `neighbours`."
+    )
+    after = serializers.ListField(
+        child=serializers.CharField(), help_text="Texts that stand after it, with `neighbours`."
+    )
 
 
 class StandingSerializer(serializers.Serializer[Any]):

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from knowledge.search import Found, search
+from knowledge.search import Beside, Found, neighbours, search
 from knowledge.serializers.search import SearchAnswer, SearchQuery
 
 
@@ -23,10 +23,15 @@ class SearchView(APIView):
         """Return the passages for a question, with `explain` also what was dropped and why."""
         query = SearchQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        found = looked_up(query.validated_data)
+        found = looked_up(query.validated_data, reuse=f"user:{request.user.pk}/")
+        most = query.validated_data["neighbours"]
+        beside = neighbours((each.chunk_id for each in found.passages if most), most=most)
         return Response(
             {
-                "passages": [asdict(passage) for passage in found.passages],
+                "passages": [
+                    asdict(each) | asdict(beside.get(each.chunk_id, Beside()))
+                    for each in found.passages
+                ],
                 "quality": found.quality,
                 "no_context": found.no_context,
                 "error": found.error,
@@ -36,8 +41,8 @@ class SearchView(APIView):
         )
 
 
-def looked_up(asked: dict[str, Any]) -> Found:
-    """Return what a validated query finds. Raises UnknownCollection."""
+def looked_up(asked: dict[str, Any], *, reuse: str = "") -> Found:
+    """Return what a validated query finds (`reuse` as in `search`). Raises UnknownCollection."""
     return search(
         asked["q"],
         collections=asked["collection"],
@@ -45,5 +50,5 @@ def looked_up(asked: dict[str, Any]) -> Found:
         languages=[asked["language"]] if asked["language"] else (),
         audience=asked["audience"],
         explain=asked["explain"],
-        reuse=True,
+        reuse=reuse,
     )

@@ -61,6 +61,24 @@ def test_the_model_says_what_is_missing_and_what_to_search_for(models: Scripted)
     assert PASSAGES[0]["text"] in asked.user
 
 
+def test_the_model_is_told_which_languages_to_search_in(models: Scripted) -> None:
+    models.says("evaluator", verdict())
+    german = [passage | {"language": "de-ch"} for passage in PASSAGES]
+    payload = {"canonical_question": "Which?", "search_results": [PASSAGES[0], *german]}
+    evaluate.perform(payload, models.model("evaluator"))
+    (asked,) = models.server.ledger
+    assert "The passages are written in: German, English\n" in asked.user
+
+
+def test_what_is_missing_is_said_before_the_verdict(models: Scripted) -> None:
+    models.says("evaluator", verdict())
+    payload = {"canonical_question": "Which?", "search_results": PASSAGES}
+    evaluate.perform(payload, models.model("evaluator"))
+    schema = models.server.ledger[0].body["response_format"]["json_schema"]["schema"]
+    properties = list(schema["properties"])
+    assert properties.index("missing") < properties.index("usable") < properties.index("sufficient")
+
+
 def test_search_that_knows_its_threshold_is_believed_rather_than_a_cosine() -> None:
     far = [passage | {"cosine": 0.1} for passage in PASSAGES]
     payload = {"canonical_question": "Which torque?", "search_results": far}

@@ -13,6 +13,7 @@ from agents.claims import Claim
 from agents.contract import REGISTRY
 from agents.llm.choices import Choice
 from agents.names import Role
+from knowledge.models import Document
 from knowledge.search import expansion
 from tests import factories
 from tests.conftest import Begin
@@ -73,6 +74,14 @@ def test_the_question_is_searched_for_in_other_words_and_as_a_passage(
     assert expanded.server.prompts() == ["expansion", "hyde"]
 
 
+def test_models_write_in_the_languages_of_the_documents(expanded: Scripted, search: Search) -> None:
+    Document.objects.update(language="de-at")
+    search()
+    wordings, passage = (asked.user for asked in expanded.server.ledger)
+    assert wordings.endswith("Languages of the documents: German")
+    assert passage.endswith("Language: German")
+
+
 @pytest.mark.parametrize(
     ("wanted", "prompts"), [("off", []), ("expand", ["expansion"]), ("hyde", ["hyde"])]
 )
@@ -114,4 +123,4 @@ def test_without_a_model_the_search_says_so(
 
 def test_nobody_is_asked_outside_of_a_turn(expanded: Scripted) -> None:
     with pytest.raises(expansion.NotExpandedError, match=expansion.NOBODY):
-        expanding.alternatives(QUESTION)
+        expanding.alternatives(QUESTION, ["en"])

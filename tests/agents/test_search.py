@@ -59,5 +59,11 @@ def test_the_context_keeps_to_its_length(settings: Settings) -> None:
     assert len(writes["search_context"]) < 200
 
 
+def test_a_search_is_found_again_by_whoever_made_it_only() -> None:
+    ada, bob = ({"owner": "user:1", "user_id": name} for name in ("ada", "bob"))
+    asked = [found("coffee machine", **who)["search_stats"]["cached"] for who in (ada, bob, ada)]
+    assert asked == [False, False, True]
+
+
 def test_a_question_about_something_else_is_poor() -> None:
     assert found("What is the best pizza in Naples?")["search_quality"] == "poor"

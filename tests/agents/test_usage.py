@@ -74,6 +74,14 @@ def test_what_a_replay_asked_is_no_part_of_what_the_turn_cost(turn: Envelope) ->
     assert of_conversation(turn.conversation_id)["model_calls"] == 1
 
 
+def test_what_broke_off_may_have_cost_more(turn: Envelope) -> None:
+    factories.model_call(turn, attempts=[{"outcome": "server_error"}])
+    assert of_turn(turn.pk)["cost_known"]
+    factories.model_call(turn, attempts=[{"outcome": "cut_off"}])
+    spent = of_turn(turn.pk)
+    assert (spent["cost"], spent["cost_known"]) == (0.001, False)
+
+
 def test_days_are_those_of_utc_and_the_last_one_counts(turn: Envelope) -> None:
     factories.model_call(turn, created=DAY)
     factories.model_call(turn, created=DAY + timedelta(hours=1))
@@ -101,7 +109,8 @@ def test_parts_come_by_what_they_cost_and_sum_up_to_the_total(turn: Envelope) ->
 def test_owners_are_called_by_their_names(turn: Envelope) -> None:
     shop = User.objects.create_user("shop")
     factories.model_call(turn, owner=f"user:{shop.pk}/anna", created=DAY, cost="0.3")
-    factories.model_call(turn, owner="local/", created=DAY, cost="0.2")
+    factories.model_call(turn, owner="local/", created=DAY, cost="0.1")
+    factories.model_call(turn, owner="local/web-1", created=DAY, cost="0.1")
     factories.model_call(None, created=DAY, cost="0.1")
     found = figures(DAY.date(), DAY.date(), "owner")
     names = [row["name"] for row in found["rows"]]

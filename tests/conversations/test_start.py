@@ -7,6 +7,7 @@ import pytest
 from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client, RequestFactory
 
+from agents import thinking
 from agents.attributes import Source
 from agents.documentation.sources import source_list
 from agents.models import Envelope
@@ -75,6 +76,18 @@ def test_conversations_of_browsers_have_names_nobody_can_guess(
     names = Conversation.objects.values_list("session", flat=True)
     assert len(set(names)) == 2
     assert all(re.fullmatch(r"web-[\w-]{32}", name) for name in names)
+
+
+def test_visitors_without_a_login_are_not_served_from_each_others_content(
+    client: Client, working: None
+) -> None:
+    for _ in range(2):
+        client.post("/", {"text": "/help"})
+
+    talks = {each.pk: each.session for each in Conversation.objects.all()}
+    for envelope in Envelope.objects.all():
+        session = talks[envelope.conversation_id]
+        assert thinking.owner(envelope.memory) == f"local/{session}"
 
 
 def test_a_browser_sees_the_turn_it_asked(client: Client, talk: Conversation) -> None:

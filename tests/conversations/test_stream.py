@@ -61,6 +61,20 @@ def key(user: User) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
+@pytest.mark.usefixtures("listening")
+def test_a_turn_knows_the_key_it_was_asked_with_and_not_the_key_itself(
+    client: Client, shop: User
+) -> None:
+    ids = []
+    for sent in (key(shop), key(shop)):
+        client.post(
+            "/api/chat/", {"message": "/help", "wait": False}, "application/json", headers=sent
+        )
+        ids.append(Envelope.objects.order_by("create_ts").last().memory["key"])  # type: ignore[union-attr]
+        assert ids[-1] not in sent["Authorization"]
+    assert len(set(filter(None, ids))) == 2
+
+
 class Followed:
     """A connection that follows a turn."""
 

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from knowledge.models import Calibration, Collection, Document, GoldenQuestion, Receipt
+from tests.knowledge import levels
 from tests.knowledge.pages import SCRIPT, SEARCH, address, shown
 
 pytestmark = pytest.mark.django_db
@@ -76,6 +77,19 @@ def test_the_search_box_explains_every_candidate(staff: Client, ingested: Docume
     for level in ("Keyword", "Semantic"):
         assert f'data-label="{level}"' in page
     assert f"{address(ingested)}?chunk=1#chunk-1" in page
+
+
+def test_the_search_box_shows_what_stands_before_and_after_a_passage(staff: Client) -> None:
+    levels.page(
+        "a",
+        *((text, levels.towards(1)) for text in ("Before.", "The foghorn.", SCRIPT, "Far off.")),
+    )
+    answer = shown(staff, SEARCH, q="foghorn", limit="1")
+    folded = answer.partition('<details class="beside">')[2].partition("</details>")[0]
+    assert "Before." in folded
+    assert "alert(1)" in folded
+    assert "Far off." not in folded
+    assert SCRIPT not in answer
 
 
 def test_the_search_box_shows_questions_and_passages_as_text(

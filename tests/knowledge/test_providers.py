@@ -64,6 +64,7 @@ def test_only_a_hosted_provider_is_known_to_want_a_key() -> None:
         ("nomic-embed-text@Ollama", "nomic-embed-text@ollama"),
         ("Qwen/Qwen3-Embedding-8B@deepinfra", "Qwen/Qwen3-Embedding-8B@deepinfra"),
         ("own@acme", "own@acme"),
+        ("nomic-embed-text", "nomic-embed-text@acme"),
     ],
 )
 def test_a_model_has_one_full_name_and_is_made_once(name: str, full: str) -> None:
@@ -72,7 +73,63 @@ def test_a_model_has_one_full_name_and_is_made_once(name: str, full: str) -> Non
     assert models.named(name).name == full
 
 
-@pytest.mark.parametrize("name", ["", "@", "nomic-embed-text", "@openai", "x@nobody", "x@"])
+SET_UP: dict[str, dict[str, str]] = {
+    "nothing": {},
+    "google": {"GOOGLE_API_KEY": "k"},
+    "deepinfra": {"DEEPINFRA_API_KEY": "k"},
+    "openrouter": {"OPENROUTER_API_KEY": "k"},
+    "ollama": {"OLLAMA_BASE_URL": "http://127.0.0.1:11434/v1"},
+    "acme": {"ACME_BASE_URL": "http://acme.test/v1"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "set_up", "provider"),
+    [
+        ("gpt-4o-mini", "nothing", "openai"),
+        ("o3", "nothing", "openai"),
+        ("o4-mini", "ollama", "openai"),
+        ("chatgpt-4o-latest", "nothing", "openai"),
+        ("ft:gpt-4o-mini:acme::1", "ollama", "openai"),
+        ("gpt-oss:20b", "ollama", "ollama"),
+        ("gpt-oss-20b", "acme", "acme"),
+        ("olmo2", "acme", "acme"),
+        ("gemini-2.5-flash", "nothing", "google"),
+        ("claude-sonnet-4-5", "nothing", "anthropic"),
+        ("gemma-3-27b-it", "google", "google"),
+        ("gemma-3-27b-it", "nothing", ""),
+        ("gemma-3-27b-it", "acme", "acme"),
+        ("Qwen/Qwen3-32B", "deepinfra", "deepinfra"),
+        ("Qwen/Qwen3-32B", "openrouter", "openrouter"),
+        ("Qwen/Qwen3-32B", "acme", "acme"),
+        ("Qwen/Qwen3-32B", "nothing", ""),
+        ("qwen/qwen3-32b:free", "deepinfra", "openrouter"),
+        ("llama3.1", "ollama", "ollama"),
+        ("llama3.1:8b", "acme", "acme"),
+        ("llama3.1:8b", "nothing", ""),
+        ("", "acme", ""),
+        ("llama3.1@Ollama", "acme", "ollama"),
+    ],
+)
+def test_a_provider_left_out_is_found_from_the_name_and_from_what_is_set_up(
+    name: str, set_up: str, provider: str
+) -> None:
+    found = providers.from_environment(SET_UP[set_up])
+    assert providers.parts(name, found)[1] == provider
+
+
+def test_of_two_servers_of_ones_own_none_is_guessed() -> None:
+    found = providers.from_environment(SET_UP["ollama"] | SET_UP["acme"])
+    assert providers.parts("llama3.1", found) == ("llama3.1", "")
+
+
+def test_a_model_of_nobody_is_refused_with_what_is_allowed(settings: Settings) -> None:
+    settings.PROVIDERS = providers.from_environment({})
+    with pytest.raises(providers.UnknownProvider, match="write model@provider, with one of anth"):
+        providers.split("llama3.1")
+
+
+@pytest.mark.parametrize("name", ["", "@", "@openai", "x@nobody", "x@"])
 def test_a_name_without_a_provider_that_exists_is_refused_with_those_that_do(name: str) -> None:
     with pytest.raises(UnknownModel, match=r"acme, anthropic, .*all-MiniLM-L6-v2"):
         models.named(name)

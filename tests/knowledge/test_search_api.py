@@ -8,6 +8,7 @@ from django.test import Client
 from knowledge.models import Document
 from tests import factories
 from tests.knowledge.desk import FERRY, file, upload
+from tests.knowledge.levels import page, towards
 
 pytestmark = pytest.mark.django_db
 
@@ -41,6 +42,20 @@ def test_explain_tells_every_levels_rank_and_why_something_was_dropped(
     assert explained["wordings"][0]["kind"] == "question"
 
 
+def test_neighbours_are_added_when_they_are_asked_for(staff: Client) -> None:
+    page("a", *((text, towards(1)) for text in ("One.", "Two.", "The foghorn.", "Four.")))
+
+    def found(**more: str) -> tuple[list[str], list[str]]:
+        body = staff.get("/api/search/", {"q": "foghorn", "limit": "1", **more}).json()
+        (passage,) = body["passages"]
+        assert passage["text"] == "The foghorn."
+        return passage["before"], passage["after"]
+
+    assert found() == ([], [])
+    assert found(neighbours="1") == (["Two."], ["Four."])
+    assert found(neighbours="5") == (["One.", "Two."], ["Four."])
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -52,6 +67,8 @@ def test_explain_tells_every_levels_rank_and_why_something_was_dropped(
         ({"q": "fog", "limit": "many"}, "limit"),
         ({"q": "fog", "language": "english!"}, "language"),
         ({"q": "fog", "explain": "perhaps"}, "explain"),
+        ({"q": "fog", "neighbours": "6"}, "neighbours"),
+        ({"q": "fog", "neighbours": "-1"}, "neighbours"),
     ],
 )
 def test_a_search_that_cannot_be_understood_names_the_field(

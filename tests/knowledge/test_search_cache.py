@@ -27,7 +27,7 @@ def ask(**changes: Any) -> Found:
     asked: dict[str, Any] = {
         "question": QUESTION,
         "collections": ["island"],
-        "reuse": True,
+        "reuse": "user:1/ada",
     } | changes
     return search(**asked)
 
@@ -57,7 +57,8 @@ def test_an_equal_search_finds_the_same_without_searching(taken: Path) -> None:
         {"languages": ["en"]},
         {"audience": "guests"},
         {"collections": []},
-        {"reuse": False},
+        {"reuse": ""},
+        {"reuse": "user:1/bob"},
         {"explain": True},
     ],
 )

@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from knowledge import postings
 from knowledge.names import LOCAL_MODEL
-from knowledge.search import indexes, near, neighbours
+from knowledge.search import Beside, indexes, near, neighbours
 from knowledge.search.scope import scope_of
 from tests.knowledge.levels import ask, page, reasons, texts, towards
 
@@ -71,7 +71,8 @@ def test_an_index_finds_what_an_exact_search_does(monkeypatch: pytest.MonkeyPatc
     page("a", *((f"{n}", row) for n, row in enumerate(rows)))
     where = scope_of([])
     with connection.cursor() as cursor:
-        # What other tests rolled back is still in the indexes, where no vacuum has been.
+        # Other tests have rolled back hundreds of identical vectors, and there was no vacuum since:
+        # where they are more than an element of the graph has neighbours, no way leads out of them.
         for kind in indexes.KINDS:
             cursor.execute(f"REINDEX TABLE knowledge_{kind}vector")
     for kind in indexes.KINDS:
@@ -141,9 +142,13 @@ def test_neighbours_stand_around_a_chunk_in_its_document() -> None:
     document = page("a", *((f"{n}", towards(1)) for n in range(1, 6)))
     page("b", ("other", towards(1)))
     middle = document.chunks.get(number=3)
-    assert [each.number for each in neighbours(middle.pk)] == [2, 3, 4]
-    assert [each.number for each in neighbours(middle.pk, before=5, after=0)] == [1, 2, 3]
-    assert neighbours(0) == []
+    first = document.chunks.get(number=1)
+    assert neighbours([middle.pk, first.pk, 0]) == {
+        middle.pk: Beside(before=["2"], after=["4"]),
+        first.pk: Beside(before=[], after=["2"]),
+    }
+    wide = neighbours([middle.pk], most=5)
+    assert wide[middle.pk] == Beside(before=["1", "2"], after=["4", "5"])
 
 
 @pytest.mark.parametrize(

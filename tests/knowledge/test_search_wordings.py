@@ -18,11 +18,11 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def written() -> Iterator[list[str]]:
-    """Note for which questions other texts are written."""
+    """Note for which questions other texts are written, and in which languages."""
     asked: list[str] = []
 
-    def alternatives(question: str) -> list[tuple[str, str, float]]:
-        asked.append(question)
+    def alternatives(question: str, languages: list[str]) -> list[tuple[str, str, float]]:
+        asked.append(f"{question}: {', '.join(languages)}")
         return [("expand", "foghorn", 0.5), ("hyde", "It sounds at night.", 0.5)]
 
     expansion.register(alternatives)  # type: ignore[arg-type]
@@ -48,6 +48,17 @@ def test_only_wanted_texts_are_searched_for_beside_the_question(
     assert found.explain
     assert [each.kind for each in found.explain.wordings] == kinds
     assert bool(written) == (wanted != "off")
+
+
+def test_other_texts_are_written_in_the_languages_of_the_documents(
+    settings: Settings, written: list[str]
+) -> None:
+    settings.SEARCH_EXPANSION = "both"
+    for name, language in (("a", "de-ch"), ("b", "de"), ("c", "fr")):
+        page(name, (name, towards(1)), language=language)
+    search("whale", collections=["sea"])
+    search("whale", collections=["sea"], languages=["fr"])
+    assert written == ["whale: de, fr", "whale: fr"]
 
 
 def test_statistics_say_that_nobody_writes_other_texts(settings: Settings) -> None:

@@ -12,7 +12,6 @@ from rich.text import Text
 
 from agents.llm import breaker
 from agents.llm.breaker import State
-from agents.llm.outcomes import Outcome
 from agents.llm.pricing import rates
 from agents.llm.trial import Tried, patient, tried
 from knowledge.providers import parts
@@ -25,7 +24,8 @@ class Command(BaseCommand):
 
     help = (
         "Show the model and the second model of every role, their prices, and which providers are "
-        "left alone because they fail. With --ask, ask every model for one word."
+        "left alone because they fail. With --ask, ask every model for two words, of which one "
+        "begins a long message."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--ask",
             action="store_true",
-            help="ask every model for one word; exit code 1 when one does not answer",
+            help="ask every model for two words; exit code 1 when one does not answer",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -48,7 +48,7 @@ class Command(BaseCommand):
         if options["ask"]:
             found = [tried(choice) for choice in choices.values()]
             console.print(_trials(found))
-            if any(each.outcome is not Outcome.OK for each in found):
+            if not all(each.usable for each in found):
                 sys.exit(1)
 
 
@@ -91,7 +91,7 @@ def _trials(found: list[Tried]) -> Table:
     for each in found:
         table.add_row(
             each.model,
-            Text(each.outcome, "green" if each.outcome is Outcome.OK else "red"),
+            Text(each.outcome, "green" if each.usable else "red"),
             f"{each.seconds:.2f}",
             each.told,
         )

@@ -128,6 +128,8 @@ def _conversations_with_models(console: Console, steps: list[dict[str, Any]]) ->
                 console.print(Text(str(message["content"])))
             console.print(Text("reply:", "bold"))
             console.print(Text(call["reply"]))
+            for wanted in call["tool_calls"]:
+                console.print(Text(f"{wanted['name']}({wanted['arguments']})"))
 
 
 def _ms(seconds: float | None) -> str:

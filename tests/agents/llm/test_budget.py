@@ -37,10 +37,10 @@ def spend(cost: float | None, owner: str = "user:1/ada", **changes: Any) -> None
     )
 
 
-def refused(owner: str = "user:1/ada") -> str:
+def refused(owner: str = "user:1/ada", key: str = "") -> str:
     """Why the owner may not spend; empty: it may."""
     try:
-        budget.allow(owner)
+        budget.allow(owner, key)
     except ModelFailure as failure:
         return str(failure) if failure.outcome is Outcome.BUDGET_SPENT else ""
     return ""
@@ -67,13 +67,33 @@ def test_what_was_spent_yesterday_or_has_no_known_price_does_not_count(settings:
     assert not refused()
 
 
-def test_all_for_whom_a_users_keys_ask_spend_that_users_budget(settings: Settings) -> None:
+def test_all_for_whom_a_key_asks_spend_its_budget(settings: Settings) -> None:
     settings.DAILY_BUDGET_PER_KEY = 1
+    spend(0.5, "user:1/ada", key="abc")
+    spend(0.5, "user:1/bob", key="abc")
+    assert "for key abc of user:1 is spent" in refused("user:1/carol", "abc")
+    assert not refused("user:1/carol", "def")
+    assert not refused("user:1/carol")
+
+
+def test_what_a_user_asks_without_a_key_counts_together(settings: Settings) -> None:
+    settings.DAILY_BUDGET_PER_KEY = 1
+    spend(0.5, "local/web-1")
+    spend(0.5, "local/web-2")
     spend(0.5, "user:1/ada")
-    spend(0.5, "user:1/bob")
-    assert "for the keys of user:1 is spent" in refused("user:1/carol")
+    assert "for local is spent" in refused("local/web-3")
+    spend(5, "user:1/ada", key="abc")
+    assert not refused("user:1/ada")
     assert not refused("user:11/ada")
-    assert not refused("user:2/ada")
+
+
+def test_a_budget_of_admin_holds_for_all_keys_of_its_user(settings: Settings) -> None:
+    user = get_user_model().objects.create_user("ada")
+    spend(1, f"user:{user.pk}/", key="abc")
+    spend(1, f"user:{user.pk}/", key="def")
+    Budget.objects.create(owner=user, usd_per_day=2)
+    for key in ("abc", "def", "new", ""):
+        assert f"for user:{user.pk} is spent" in refused(f"user:{user.pk}/", key)
 
 
 def test_what_belongs_to_nobody_is_held_to_the_whole_budget_only(settings: Settings) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from agents.documentation.evaluator import PROMPT
 from agents.llm.choices import Choice
 from agents.llm.journal import Subject
 from agents.llm.model import Model
@@ -15,6 +14,7 @@ from agents.models import ModelCall
 from knowledge import ingestion
 from knowledge.ingestion import removal
 from knowledge.models import Document
+from prompts.prompt import Prompt
 from tests.scripted import Scripted, shaped
 
 Ask = Callable[[], None]
@@ -40,9 +40,9 @@ def take(folder: Path) -> None:
 
 
 @pytest.fixture
-def ask(fog: Path, models: Scripted) -> Ask:
+def ask(fog: Path, models: Scripted, probe: Prompt) -> Ask:
     """Ask the same of the passage of the document about fog, in another step each time."""
-    models.says("evaluator", shaped(sufficient=True))
+    models.says("probe", shaped(sufficient=True))
     (document,) = Document.objects.filter(title="Fog").values_list("pk", flat=True)
     steps = iter(range(9))
 
@@ -50,7 +50,7 @@ def ask(fog: Path, models: Scripted) -> Ask:
         subject = Subject(f"test/{next(steps)}", "evaluator", owner="user:1/")
         choice = Choice("fake@scripted", timeout=5)
         llm = Model(choice, subject, fresh=timedelta(hours=1))
-        llm.ask(PROMPT, Verdict, documents=(document,), question="When?", passages="Twice.")
+        llm.ask(probe, Verdict, documents=(document,), question="When?", hour="noon")
 
     return again
 

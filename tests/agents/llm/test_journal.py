@@ -201,10 +201,38 @@ def test_what_differs_only_in_what_is_said_to_be_alike_is_equal(
 def test_a_reply_that_needed_more_room_is_found_by_the_next_who_asks(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Said("{", finish="length"), GOOD, Said("{", finish="length"))
+    models.says("probe", Said("{", finish="length"), GOOD, Said("never asked"))
     for subject in ("test/1", "test/2"):
         llm(subject=subject, **ADA).ask(probe, Verdict, **ASKED)
-    assert [asked.body["max_tokens"] for asked in models.server.ledger] == [100, 200, 100]
+    assert [asked.body["max_tokens"] for asked in models.server.ledger] == [100, 200]
+
+
+def test_an_equal_question_whose_reply_was_mended_gets_the_mended_one(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Said("no JSON"), GOOD, Said("never asked"))
+    first = llm(subject="test/1", **ADA).ask(probe, Verdict, **ASKED)
+    for subject in ("test/2", "test/3", "test/3"):
+        assert llm(subject=subject, **ADA).ask(probe, Verdict, **ASKED) == first
+    assert len(models.server.ledger) == 2
+    copy = ModelCall.objects.get(subject="test/2")
+    assert copy.cached_from == ModelCall.objects.get(subject="test/1", outcome="ok")
+
+
+def test_what_could_not_be_mended_is_asked_again(models: Scripted, probe: Prompt) -> None:
+    models.says("probe", Said("no JSON"), Said("still no JSON"), GOOD)
+    with pytest.raises(ModelFailure):
+        llm(subject="test/1", **ADA).ask(probe, Verdict, **ASKED)
+    assert llm(subject="test/2", **ADA).ask(probe, Verdict, **ASKED).good
+    assert len(models.server.ledger) == 3
+
+
+def test_a_mended_reply_does_not_cross_owners(models: Scripted, probe: Prompt) -> None:
+    models.says("probe", Said("no JSON"), GOOD)
+    llm(subject="test/1", **ADA).ask(probe, Verdict, **ASKED)
+    bob = ADA | {"owner": "user:1/bob"}
+    llm(subject="test/2", **bob).ask(probe, Verdict, **ASKED)
+    assert len(models.server.ledger) == 3
 
 
 def test_the_row_says_what_was_asked_and_what_it_came_to(models: Scripted, probe: Prompt) -> None:

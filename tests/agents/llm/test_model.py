@@ -91,6 +91,43 @@ def test_a_shaped_reply_that_was_cut_gets_twice_the_room_before_another_model(
     assert outcomes() == [("fake@scripted", "truncated"), ("fake@scripted", "ok")]
 
 
+def test_a_model_that_thought_until_it_was_cut_gets_four_times_the_room(
+    models: Scripted, probe: Prompt
+) -> None:
+    thinking = Said("<think>Well, is it", finish="length")
+    models.says("probe", thinking, GOOD)
+    assert llm().ask(probe, Verdict, **ASKED).good
+    models.says("probe", thinking, Said("It is."))
+    heard: list[str] = []
+    written = llm(subject="test/2").write(probe, on_text=heard.append, **ASKED)
+    assert (written.text, "".join(heard)) == ("It is.", "It is.")
+    assert [asked.body["max_tokens"] for asked in models.server.ledger] == [100, 400, 100, 400]
+
+
+def test_a_model_that_only_thinks_is_not_given_room_again_and_again(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Said("", finish="length"))
+    for way in (lambda: llm().write(probe, **ASKED), lambda: llm().ask(probe, Verdict, **ASKED)):
+        models.server.ledger.clear()
+        with pytest.raises(ModelFailure, match=r"raise <ROLE>_MAX_TOKENS") as caught:
+            way()
+        assert caught.value.outcome is Outcome.TRUNCATED
+        assert len(models.server.ledger) == 2
+
+
+def test_a_provider_that_wants_rest_is_not_waited_for_when_another_model_can_answer(
+    models: Scripted, probe: Prompt
+) -> None:
+    resting = Said(status=429, headers={"Retry-After": "20"})
+    models.says("probe", by_model(fake=resting, spare=GOOD))
+    assert llm("spare@scripted").ask(probe, Verdict, **ASKED).good
+    assert models.waits == []
+    with pytest.raises(ModelFailure):
+        llm(subject="test/2").ask(probe, Verdict, **ASKED)
+    assert models.waits == [20.0, 20.0]
+
+
 def test_a_written_text_that_was_cut_is_returned_as_such(models: Scripted, probe: Prompt) -> None:
     models.says("probe", Said("half a sen", finish="length"))
     assert llm().write(probe, **ASKED).finish_reason == "length"

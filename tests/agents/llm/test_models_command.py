@@ -12,7 +12,7 @@ from agents.llm import breaker
 from agents.llm.choices import Choice
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.models import ModelCall, Price
-from tests.scripted import Said, Scripted, shaped
+from tests.scripted import Asked, Said, Scripted, shaped
 
 
 @pytest.fixture(autouse=True)
@@ -63,11 +63,28 @@ def test_every_model_is_asked_once_and_the_call_is_accounted_for(
     models: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
     models.says("trial", shaped(word="white"))
+    models.says("trial_long", shaped(word="heron"))
     told = shown(capsys, "--ask")
     assert told.count("white") == 2
-    assert [asked.body["model"] for asked in models.server.ledger] == ["fake", "spare"]
+    asked = [(each.body["model"], each.prompt) for each in models.server.ledger]
+    assert asked == [(name, prompt) for name in ("fake", "spare") for prompt in models.replies]
     assert models.server.ledger[0].body["max_tokens"] == 70
-    assert ModelCall.objects.filter(role="trial", outcome="ok").count() == 2
+    assert ModelCall.objects.filter(role="trial", outcome="ok").count() == 4
+
+
+def test_one_whose_server_cuts_long_requests_is_an_exit_code_and_a_sentence(
+    models: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def cut(asked: Asked) -> Said:
+        """Reply as one that sees the last 4,000 tokens only."""
+        return shaped(word="heron" if asked.user[-16_000:].startswith("heron") else "unknown")
+
+    models.says("trial", shaped(word="white"))
+    models.says("trial_long", cut)
+    with pytest.raises(SystemExit) as caught:
+        shown(capsys, "--ask")
+    assert caught.value.code == 1
+    assert "OLLAMA_CONTEXT_LENGTH" in capsys.readouterr().out.replace("\n", " ")
 
 
 def test_one_that_does_not_answer_is_an_exit_code_and_a_sentence(
@@ -77,6 +94,7 @@ def test_one_that_does_not_answer_is_an_exit_code_and_a_sentence(
         "trial",
         lambda asked: Said(status=404) if asked.body["model"] == "spare" else shaped(word="white"),
     )
+    models.says("trial_long", shaped(word="heron"))
     with pytest.raises(SystemExit) as caught:
         shown(capsys, "--ask")
     assert caught.value.code == 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.utils.timezone import now
+from pytest_django import Settings
 
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.patience import Failed, Listener, obtain, wait
@@ -99,13 +100,14 @@ def test_a_pause_of_minutes_is_not_begun(models: Scripted) -> None:
 
 
 def test_without_time_left_nobody_is_asked(models: Scripted) -> None:
-    found = failed(deadline=now() + timedelta(seconds=1.5))
+    found = failed(deadline=now() + timedelta(seconds=5.5))
     assert found.failure.outcome is Outcome.OUT_OF_TIME
     assert found.attempts == []
     assert models.server.ledger == []
 
 
-def test_an_attempt_ends_before_the_turn_does(models: Scripted) -> None:
+def test_an_attempt_ends_before_the_turn_does(models: Scripted, settings: Settings) -> None:
+    settings.TURN_DEADLINE_SECONDS = 10
     models.says("probe", Said(hang=True))
     deadline = now() + timedelta(seconds=2.5)
     assert failed(seconds=60, deadline=deadline).failure.outcome is Outcome.TIMEOUT

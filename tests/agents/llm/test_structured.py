@@ -68,6 +68,30 @@ def test_a_reply_is_read_with_what_models_put_around_it(text: str) -> None:
     assert parsed(text, Part) == Part(title="x {y}", colour=Colour.RED)
 
 
+class Learnt(BaseModel):
+    """What may be nothing."""
+
+    topic: str
+    facts: list[str]
+    language: str | None
+    share: float = 0.5
+    parts: list[Part] = []
+
+
+def test_null_stands_for_nothing_where_there_is_a_nothing() -> None:
+    text = """{"topic": null, "facts": null, "language": null, "share": null,
+               "parts": [{"title": null, "colour": null}]}"""
+    learnt = parsed(text, Learnt)
+    assert (learnt.topic, learnt.facts, learnt.language, learnt.share) == ("", [], None, 0.5)
+    assert learnt.parts == [Part(title="", colour=None)]
+
+
+@pytest.mark.parametrize("text", ['{"share": 0.5, "parts": [], "kind": null}', "null", "[null]"])
+def test_null_stands_for_nothing_else(text: str) -> None:
+    with pytest.raises(ModelFailure):
+        parsed(text, Whole)
+
+
 @pytest.mark.parametrize(
     ("text", "outcome"),
     [
