@@ -212,7 +212,7 @@ def quality(payload: Payload) -> Decision:
     if asked := _clarify(payload, Role.QUALITY):
         return asked
     decision = payload.get("quality_decision")
-    if decision == "approve":
+    if decision in {"approve", "approve_with_reservations"}:
         return _end(Stage.QUALITY, Status.COMPLETED)
     best = _best_answer(payload)
     returns = payload.get("quality_returns", 0)

@@ -6,13 +6,14 @@ from typing import Any
 
 from agents.attributes import Citation, SourceReference
 from agents.documentation.citing import known_only, markers, normalised
+from agents.documentation.context import said_by
 from agents.documentation.links import Addresses, harmless
 from agents.documentation.pieces import Piece, pieces, without
-from agents.documentation.support import CitationStatus, supports
+from agents.documentation.support import ORDER, CitationStatus, supports
+from agents.documentation.uncited import Settled, settled
 
 # How much a statement of each status counts towards the answer's confidence.
 SUPPORT: dict[CitationStatus, float] = {"verified": 1.0, "weak": 0.75, "unsupported": 0.0}
-ORDER: tuple[CitationStatus, ...] = ("unsupported", "weak", "verified")
 
 
 @dataclass
@@ -41,42 +42,43 @@ class Checked:
         }
 
 
-def said_by(reference: SourceReference) -> str:
-    """What a passage says, its title and heading included: a statement may name them."""
-    return f"{reference.title}. {reference.section}.\n\n{reference.text}"
+def check(answer: str, references: Sequence[SourceReference], question: str = "") -> Checked:
+    """Check every statement of an answer; take out what does not hold.
 
-
-def check(answer: str, references: Sequence[SourceReference]) -> Checked:
-    """Check every statement of an answer that carries markers; take out what does not hold.
-
-    Out go markers of passages that were not given, statements their passages do not support, and
-    addresses that no passage holds.
+    Out go markers of passages that were not given, statements no passage supports, and addresses
+    that no passage holds. A statement without a marker gets that of the passage that supports it.
     """
     known = {reference.marker: reference for reference in references}
     unknown = [marker for marker in markers(normalised(answer)) if marker not in known]
     held = Addresses([text for r in references for text in (r.text, r.source)])
     parts = pieces(harmless(known_only(answer, known), held))
-    cited = [(piece, _carried(parts, place)) for place, piece in enumerate(parts) if piece.kind]
-    judged = statuses([(p.said, carried) for p, carried in cited if carried], references)
-    verdicts = iter(judged)
+    stating = [(piece, _carried(parts, place)) for place, piece in enumerate(parts) if piece.kind]
+    judged = iter(statuses([(p.said, carried) for p, carried in stating if carried], references))
+    loose = iter(settled([p for p, carried in stating if not carried], references, question))
     found = Checked("", unknown=unknown)
     dropped: list[Piece] = []
-    for piece, carried in cited:
-        if not carried:
-            found.uncited.extend([piece.said] if piece.claims else [])
-            continue
-        verdict = next(verdicts)
-        if all(status == "unsupported" for status in verdict.values()):
+    for piece, carried in stating:
+        verdict = next(judged) if carried else _given(next(loose), found)
+        held_by = {marker: status for marker, status in verdict.items() if status != "unsupported"}
+        if verdict and not held_by:
             dropped.append(piece)
             found.removed.append(piece.said)
             continue
-        for marker, status in verdict.items():
-            if status == "unsupported":
-                piece.text = piece.text.replace(f"[{marker}]", "", 1)
-            else:
-                found.citations.append(citation(known[marker], piece.said, status))
+        for marker in verdict.keys() - held_by.keys():
+            piece.text = piece.text.replace(f"[{marker}]", "", 1)
+        found.citations += [citation(known[m], piece.said, each) for m, each in held_by.items()]
     found.text = without(parts, dropped).strip()
     return found
+
+
+def _given(decided: Settled, found: Checked) -> dict[str, CitationStatus]:
+    """The verdict of a statement without a marker, which may get one; empty: it stays as it is."""
+    if decided.marker:
+        decided.piece.cite(decided.marker)
+        return {decided.marker: decided.status}
+    if decided.counts:
+        found.uncited.append(decided.piece.said)
+    return {} if decided.stays else {"": "unsupported"}
 
 
 def _carried(parts: Sequence[Piece], place: int) -> list[str]:

@@ -2,12 +2,17 @@
 
 from collections.abc import Iterable
 
-from agents.attributes import Passage
+from agents.attributes import Passage, SourceReference
 
 
-def heading(passage: Passage) -> str:
+def heading(passage: Passage | SourceReference) -> str:
     """Title and section of a passage on one line."""
     return " > ".join(part for part in (passage.title, passage.section) if part)
+
+
+def said_by(reference: SourceReference) -> str:
+    """What a passage says below its heading, which a statement may take for granted."""
+    return f"# {heading(reference)}\n\n{reference.text}"
 
 
 def fitting(passages: Iterable[Passage], limit: int) -> list[Passage]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from agents.documentation.citing import markers, without_markers
 from agents.terms import content_words
@@ -20,6 +21,8 @@ END = re.compile(
     rf"[.!?\u2026]+[\"'\u201d\u2019\u00bb)*_]*{MARKS}(?=\s+[\"'\u201c\u2018\u00ab(\[*_`\u00bf\u00a1]*"
     rf"(?:`|[^\W_a-z\u00e0-\u00ff\u0430-\u044f]))|[\u3002\uff01\uff1f]+[\u201d\u300d\u300f\uff09]*{MARKS}"
 )
+# Where a marker belongs: before what ends a sentence, or closes a row.
+CLOSE = re.compile(r"\s*(?:\||[.!?\u2026\u3002\uff01\uff1f]+[\"'\u201d\u2019\u00bb)*_]*)?\s*\Z")
 FINISHED = re.compile(rf"[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019)*_]*{MARKS}\s*\Z")
 # Less says nothing that could be true or false.
 FEWEST_WORDS = 3
@@ -54,6 +57,15 @@ class Piece:
             return False
         return self.kind == "code" or len(content_words(self.said)) >= FEWEST_WORDS
 
+    def cite(self, marker: str) -> None:
+        """Give it a marker."""
+        if self.kind == "code":
+            self.text = f"{self.text.rstrip()}\n[{marker}]\n"
+        else:
+            close = CLOSE.search(self.text)
+            end = close.start() if close else len(self.text)
+            self.text = f"{self.text[:end]} [{marker}]{self.text[end:]}"
+
 
 def pieces(answer: str) -> list[Piece]:
     """Take an answer apart; markers that stand alone on a line belong to what is before them."""
@@ -73,6 +85,10 @@ def pieces(answer: str) -> list[Piece]:
         else:
             found.extend(_of_line(line, place))
         place = end
+    for above, below in pairwise(found):
+        # The first row of a table names its columns.
+        if above.kind == "row" and below.text.strip() and RULE.match(below.text):
+            above.kind = ""
     return found
 
 

@@ -1,5 +1,6 @@
 """Quality: decides whether an answer may go out, is written again, or needs another search."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from django.conf import settings
@@ -7,9 +8,9 @@ from pydantic import BaseModel
 
 from agents.attributes import Reason
 from agents.contract import View, Writes, llm_agent
-from agents.documentation.checking import said_by
-from agents.documentation.pieces import pieces
-from agents.documentation.reviewing import Facts, facts, relevance
+from agents.documentation.context import said_by
+from agents.documentation.mending import mended
+from agents.documentation.reviewing import Facts, facts, relevance, sent_back
 from agents.documentation.sources import without_own_list
 from agents.intake.shapes import Share
 from agents.llm.model import Model
@@ -17,15 +18,25 @@ from agents.names import Role
 from agents.terms import content_words
 from prompts.prompt import Block, Prompt
 
-PROMPT = Prompt("quality", "question", "passages", "answer", "statements", "removed", "threshold")
+PROMPT = Prompt(
+    "quality",
+    "question",
+    "wishes",
+    "limitations",
+    "passages",
+    "answer",
+    "statements",
+    "removed",
+    "threshold",
+)
 LONGEST = 1500
-HARDLY = "The answer is supported but hardly to the point."
 
 
 class Judgement(BaseModel):
     """What the model says of the answer."""
 
     analysis: str
+    unsupported: list[int]
     score: Share
     decision: Literal["approve", "research", "regenerate", "clarify"]
     refined_query: str
@@ -41,6 +52,11 @@ class Judgement(BaseModel):
         "source_references",
         "citations_used",
         "validation_result",
+        "language",
+        "response_notes",
+        "limitations",
+        "quality_returns",
+        "best_answer",
     ),
     writes=(
         "quality_score",
@@ -48,6 +64,9 @@ class Judgement(BaseModel):
         "quality_analysis",
         "validation_result",
         "refined_query",
+        "response",
+        "citations_used",
+        "sources_used",
     ),
 )
 def judge(view: View, llm: Model) -> Writes:
@@ -56,38 +75,63 @@ def judge(view: View, llm: Model) -> Writes:
     if not found.statements or found.refused():
         return review(view)
     references = view.source_references or []
-    body = without_own_list(view.response or "")
     said = llm.ask(
         PROMPT,
         Judgement,
         documents=tuple(dict.fromkeys(r.document_id for r in references)),
         question=view.canonical_question or "",
+        wishes="\n".join(view.response_notes or []),
+        limitations="\n".join(view.limitations or []),
         passages=[Block("passage", said_by(r), {"marker": r.marker}) for r in references],
-        answer=body,
-        statements=_statements(found, body),
+        answer=without_own_list(view.response or ""),
+        statements=_statements(found),
         removed=[Block("removed", each) for each in found.noted.get("removed", [])],
         threshold=str(settings.QUALITY_SCORE_THRESHOLD),
     )
-    return {
+    wrong = [s for number, s in enumerate(found.sayings, start=1) if number in said.unsupported]
+    writes = {
         "quality_score": said.score,
-        "validation_result": found.result(judged=said.decision),
+        "validation_result": found.without(wrong).result(judged=said.decision),
         "needs_clarification": False,
-    } | _decided(said, view.canonical_question or "")
+    } | _decided(said, found, view.canonical_question or "")
+    if not wrong or writes["needs_clarification"]:
+        return writes
+    return writes | _mended(view, llm, writes, wrong)
 
 
-def _statements(found: Facts, body: str) -> list[Block]:
-    """Each statement of the answer with its markers and what the check says of it."""
-    blocks = [
-        Block("statement", each.quote, {"markers": " ".join(each.markers), "status": each.status})
-        for each in found.statements
+def _mended(view: View, llm: Model, writes: Writes, wrong: Sequence[str]) -> Writes:
+    """Send the answer back; should it go out after all, it does so without what is wrong."""
+    back = sent_back([*filter(None, [writes["quality_analysis"]]), *wrong])
+    if writes["quality_decision"] == "research":
+        back["quality_decision"] = "research"
+    if kept := mended(view, wrong):
+        llm.tokens.replace(kept["response"])
+        return back | kept
+    last = (view.quality_returns or 0) >= settings.MAX_QUALITY_RETRIES
+    if last and not (view.best_answer or {}).get("quality_score"):
+        return {
+            "needs_clarification": True,
+            "clarification_reason": Reason.INSUFFICIENT_CONTEXT,
+            "clarification_message": "",
+            "quality_score": 0.0,
+        }
+    return back | {"quality_score": 0.0}
+
+
+def _statements(found: Facts) -> list[Block]:
+    """Each statement of the answer, numbered, with its markers and what the check says of it."""
+    said = [
+        {"markers": " ".join(each.markers), "status": each.status} for each in found.statements
+    ] + [{"status": "uncited"} for _ in found.loose]
+    return [
+        Block("statement", saying, {"number": str(number)} | attributes)
+        for number, (saying, attributes) in enumerate(
+            zip(found.sayings, said, strict=True), start=1
+        )
     ]
-    cited = {each.quote for each in found.statements}
-    bare = [each.said for each in pieces(body) if each.claims and not each.markers]
-    uncited = [each for each in bare if each not in cited]
-    return blocks + [Block("statement", each, {"status": "uncited"}) for each in uncited]
 
 
-def _decided(said: Judgement, question: str) -> Writes:
+def _decided(said: Judgement, found: Facts, question: str) -> Writes:
     """The model's decision, as far as its own score allows it."""
     decision = said.decision
     if decision == "clarify":
@@ -100,9 +144,9 @@ def _decided(said: Judgement, question: str) -> Writes:
     if decision == "approve" and said.score < settings.QUALITY_SCORE_THRESHOLD:
         decision = "research" if said.refined_query.strip() else "regenerate"
     analysis = said.analysis.strip()[:LONGEST]
-    writes: Writes = {"quality_decision": decision, "quality_analysis": analysis or HARDLY}
-    if decision == "approve":
-        writes["quality_analysis"] = analysis
+    if not analysis and decision != "approve":
+        analysis = "\n".join(found.doubted)
+    writes: Writes = {"quality_decision": decision, "quality_analysis": analysis}
     if decision == "research":
         writes["refined_query"] = said.refined_query.strip()[:300] or " ".join(
             content_words(question)
@@ -112,7 +156,10 @@ def _decided(said: Judgement, question: str) -> Writes:
 
 @judge.without_model
 def review(view: View) -> Writes:
-    """Score support and relevance; send back what is not supported, search again what misses."""
+    """Score support and relevance; send back what is not supported, search again what misses.
+
+    What is in another language than its passages goes out with reservations.
+    """
     found = facts(view)
     near = relevance(view)
     score = found.support * (0.5 + 0.5 * near)
@@ -122,10 +169,14 @@ def review(view: View) -> Writes:
     }
     if refused := found.refused():
         return writes | refused
+    if found.uncited and score < settings.QUALITY_SCORE_THRESHOLD:
+        return writes | sent_back(found.uncited)
+    if found.translated:
+        return writes | {"quality_decision": "approve_with_reservations", "quality_analysis": ""}
     if score >= settings.QUALITY_SCORE_THRESHOLD:
         return writes | {"quality_decision": "approve", "quality_analysis": ""}
     return writes | {
         "quality_decision": "research",
-        "quality_analysis": HARDLY,
+        "quality_analysis": "",
         "refined_query": " ".join(content_words(view.canonical_question or "")),
     }

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from agents.attributes import Reason, SourceReference
 from agents.contract import View, Writes, llm_agent
-from agents.documentation.checking import Checked, check, said_by
+from agents.documentation.checking import Checked, check
+from agents.documentation.context import said_by
 from agents.documentation.extracting import extracted, unmentioned
 from agents.documentation.links import Addresses
 from agents.documentation.pieces import whole
@@ -36,6 +37,7 @@ CUT = "The answer was cut at its limit of tokens; raise RESPONSE_MAX_TOKENS."
         "language",
         "canonical_question",
         "quality_analysis",
+        "quality_returns",
         "history",
         "response_notes",
     ),
@@ -56,7 +58,7 @@ def answer(view: View, llm: Model) -> Writes:
     references = view.source_references or []
     if not references:
         return quote(view)
-    if view.quality_analysis or llm.tokens.attempt > 1:
+    if view.quality_returns or llm.tokens.attempt > 1:
         llm.tokens.replace()
     held = Addresses(text for r in references for text in (r.text, r.source))
     stream = Stream(llm.tokens, {r.marker for r in references}, held)
@@ -86,7 +88,7 @@ def _judged(view: View, reply: Reply, references: Sequence[SourceReference]) -> 
         return _declined(first, language)
     cut = reply.finish_reason == "length"
     body, later = parted(without_own_list(whole(reply.text) if cut else reply.text))
-    checked = check(body, references)
+    checked = check(body, references, view.canonical_question or "")
     if not checked.citations:
         _refuse_quotable(checked, references)
         return _asks(view)

@@ -1,14 +1,19 @@
 """Reviewing: what can be known of an answer without a model: markers, support, relevance."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.attributes import Citation, SourceReference
 from agents.contract import View, Writes
 from agents.documentation.checking import SUPPORT, statuses
 from agents.documentation.citing import markers, normalised, without_markers
-from agents.documentation.support import CitationStatus
+from agents.documentation.context import said_by
+from agents.documentation.holding import spaced
+from agents.documentation.pieces import pieces
+from agents.documentation.sources import without_own_list
+from agents.documentation.support import CitationStatus, foreign
+from agents.documentation.uncited import silent
 from knowledge.embedding import encode
 
 # Cosine of a question and its answer from which on the answer counts as wholly to the point:
@@ -23,6 +28,7 @@ class Statement:
     quote: str
     markers: tuple[str, ...]
     status: CitationStatus
+    translated: bool  # in another language than its passages: their words do not compare
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class Facts:
     """What holds whatever a model thinks of it."""
 
     statements: list[Statement]
+    loose: list[str]  # statements without a marker
     unknown: list[str]  # markers nobody gave
     noted: dict[str, Any]  # what response found and took out
 
@@ -39,20 +46,47 @@ class Facts:
         return [each.quote for each in self.statements if each.status == "unsupported"]
 
     @property
+    def uncited(self) -> list[str]:
+        """The statements without a marker that need one."""
+        return [each for each in self.loose if not silent(each)]
+
+    @property
+    def sayings(self) -> list[str]:
+        """Every statement, as a reviewer is given them: the first has the number 1."""
+        return [each.quote for each in self.statements] + self.loose
+
+    @property
+    def doubted(self) -> list[str]:
+        """The statements nothing vouches for."""
+        return [each.quote for each in self.statements if each.status != "verified"] + self.uncited
+
+    @property
+    def translated(self) -> bool:
+        """Whether most statements cannot be compared with passages in another language."""
+        doubted = sum(each.translated and each.status == "weak" for each in self.statements)
+        return 2 * doubted > len(self.statements)
+
+    @property
     def support(self) -> float:
-        """Mean support of the cited statements, 0 to 1."""
+        """Mean support of the statements, 0 to 1; one without a marker has none."""
         total = sum(SUPPORT[each.status] for each in self.statements)
-        return total / len(self.statements) if self.statements else 0.0
+        count = len(self.statements) + len(self.uncited)
+        return total / count if count else 0.0
+
+    def without(self, wrong: Collection[str]) -> "Facts":
+        """Return what holds when some statements were found wrong and taken out."""
+        statements = [
+            replace(each, status="unsupported") if each.quote in wrong else each
+            for each in self.statements
+        ]
+        noted = self.noted | {"removed": [*self.noted.get("removed", []), *wrong]}
+        loose = [each for each in self.loose if each not in wrong]
+        return replace(self, statements=statements, loose=loose, noted=noted)
 
     def refused(self) -> Writes | None:
         """Send an answer back that cites what is not there; None when all of it is."""
         sayings = self.unsupported + [f"[{marker}]" for marker in self.unknown]
-        if not sayings:
-            return None
-        return {
-            "quality_decision": "regenerate",
-            "quality_analysis": "Not in the passages: " + " | ".join(sayings),
-        }
+        return sent_back(sayings) if sayings else None
 
     def result(self, **more: object) -> dict[str, Any]:
         """Return the counts as JSON values."""
@@ -62,10 +96,16 @@ class Facts:
             "verified": each.count("verified"),
             "weak": each.count("weak"),
             "unsupported": each.count("unsupported"),
+            "uncited": len(self.uncited),
             "unknown_markers": self.unknown,
             "support": round(self.support, 3),
             **more,
         }
+
+
+def sent_back(sayings: Sequence[str]) -> Writes:
+    """Send an answer back for what it says, each statement on a line."""
+    return {"quality_decision": "regenerate", "quality_analysis": "\n".join(sayings)}
 
 
 def facts(view: View) -> Facts:
@@ -75,14 +115,28 @@ def facts(view: View) -> Facts:
     for each in _citations(view):
         cited.setdefault(each.quote, []).append(each.marker)
     verdicts = statuses(list(cited.items()), references)
+    texts = {reference.marker: said_by(reference) for reference in references}
     statements = [
-        Statement(quote, tuple(carried), _least(list(verdict.values())))
+        Statement(
+            quote,
+            tuple(carried),
+            _least(list(verdict.values())),
+            foreign(quote, "\n\n".join(texts.get(marker, "") for marker in carried)),
+        )
         for (quote, carried), verdict in zip(cited.items(), verdicts, strict=True)
     ]
     known = {reference.marker for reference in references}
     said = markers(normalised(view.response or ""))
     unknown = [marker for marker in said if marker not in known]
-    return Facts(statements, unknown, dict(view.validation_result or {}))
+    loose = _loose(without_own_list(view.response or ""), list(cited))
+    return Facts(statements, loose, unknown, dict(view.validation_result or {}))
+
+
+def _loose(body: str, quotes: Sequence[str]) -> list[str]:
+    """The claims without a marker that are no part of what is cited."""
+    cited = [spaced(quote) for quote in quotes]
+    claims = [each.said for each in pieces(body) if each.claims and not each.markers]
+    return [each for each in claims if not any(spaced(each) in quote for quote in cited)]
 
 
 def _citations(view: View) -> Sequence[Citation]:

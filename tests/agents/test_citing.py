@@ -12,6 +12,9 @@ from agents.documentation.links import Addresses, harmless
 from agents.documentation.pieces import pieces, whole, without
 from agents.documentation.refusing import refusal
 from agents.documentation.sources import without_own_list
+from agents.documentation.uncited import silent
+from agents.languages import LOCALES
+from agents.phrases import Phrase
 from tests.agents.passages import PASSAGES
 
 
@@ -114,10 +117,80 @@ def test_code_belongs_to_the_sentence_that_leads_to_it() -> None:
     assert "rm --force" not in invented.text
 
 
-def test_uncited_statements_stay_and_are_counted() -> None:
-    found = check("Descaling takes about twenty minutes [C1]. Tea tastes better.", references())
-    assert found.uncited == ["Tea tastes better."]
-    assert found.confidence == 0.5
+def test_a_statement_without_a_marker_gets_that_of_the_passage_that_says_it() -> None:
+    found = check(
+        "The warranty covers defects for two years. Descaling takes about twenty minutes [C1].",
+        references(),
+    )
+    assert found.text.startswith("The warranty covers defects for two years [C2]. Descaling")
+    assert [each.marker for each in found.citations] == ["C2", "C1"]
+    assert (found.uncited, found.confidence) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("written", "marked"),
+    [
+        ("- Rinse the tank twice", "- Rinse the tank twice [C1]"),
+        ("| rinse | the tank twice |", "| rinse | the tank twice [C1] |"),
+        ("Rinse the tank twice!", "Rinse the tank twice [C1]!"),
+    ],
+)
+def test_a_marker_is_put_where_it_belongs(written: str, marked: str) -> None:
+    assert check(written, references()).text == marked
+
+
+INVENTED = (
+    "The machine also costs 49 euros and was built by the Smith brothers.",
+    "Call our hotline at 555-1234 for a refund.",
+    "It has been loved by the people of Cornwall.",
+)
+
+
+@pytest.mark.parametrize("said", INVENTED)
+def test_a_statement_without_a_marker_that_no_passage_says_is_taken_out(said: str) -> None:
+    found = check(f"Descaling takes about twenty minutes [C1]. {said}", references())
+    assert found.text == "Descaling takes about twenty minutes [C1]."
+    assert found.removed == [said]
+
+
+def test_what_leads_to_a_list_keeps_no_number_that_nobody_gave() -> None:
+    found = check("Call 555-1234 and then:\n\n- Rinse the tank twice [C1]", references())
+    assert "555" not in found.text
+
+
+def test_what_claims_nothing_stays() -> None:
+    said = "Gladly!\n\nDescaling takes about twenty minutes [C1].\n\nHope this helps."
+    assert check(said, references()).text == said
+
+
+def test_one_sentence_at_most_says_what_is_missing() -> None:
+    first = "The passages do not say how loud the grinder is."
+    last = "The documents do not mention what descaler costs."
+    found = check(f"Descaling takes about twenty minutes [C1]. {first} {last}", references())
+    assert found.text == f"Descaling takes about twenty minutes [C1]. {last}"
+    assert (found.removed, found.uncited) == ([first], [])
+
+
+def test_what_is_missing_may_name_numbers_of_the_question_only() -> None:
+    said = "Descaling takes about twenty minutes [C1]. The documents do not say what {} cost."
+    asked = "How long does it take, and what do 12 filters cost?"
+    assert "12 filters" in check(said.format("12 filters"), references(), asked).text
+    assert "0900-77" not in check(said.format("calls to 0900-77"), references(), asked).text
+
+
+@pytest.mark.parametrize("language", ["en", *LOCALES])
+def test_the_sentence_that_docent_says_of_what_is_missing_is_known_as_such(language: str) -> None:
+    assert silent(Phrase.NOT_COVERED.said_in(language, missing="x"))
+
+
+def test_in_another_language_a_statement_without_a_marker_stays_and_counts_against_it() -> None:
+    found = check(
+        "Das Entkalken dauert etwa zwanzig Minuten [C1]. "
+        "Danach braucht die Maschine frisches Wasser.",
+        references(),
+    )
+    assert found.uncited == ["Danach braucht die Maschine frisches Wasser."]
+    assert found.confidence == 0.375
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from agents.documentation.augmentation import assemble
 from agents.documentation.quality import judge
 from agents.documentation.response import answer
 from tests.agents.passages import PASSAGES
+from tests.agents.test_response import Told
 from tests.scripted import Said, Scripted, shaped
 
 QUESTION = "How do I descale the machine?"
@@ -53,11 +54,13 @@ def test_an_answer_without_citations_scores_nothing() -> None:
     assert writes["quality_score"] == 0
 
 
-def judged(models: Scripted, payload: dict[str, Any], **values: Any) -> dict[str, Any]:
+def judged(
+    models: Scripted, payload: dict[str, Any], told: Told | None = None, **values: Any
+) -> dict[str, Any]:
     """What becomes of a draft when the model says this of it."""
-    usual = {"analysis": "", "score": 0.9, "decision": "approve", "refined_query": ""}
-    models.says("quality", shaped(**usual | {"missing": ""} | values))
-    return judge.perform(payload, models.model("quality")).writes
+    usual = {"analysis": "", "unsupported": [], "score": 0.9, "decision": "approve"}
+    models.says("quality", shaped(**usual | {"refined_query": "", "missing": ""} | values))
+    return judge.perform(payload, models.model("quality", tokens=told or Told())).writes
 
 
 def test_the_model_sees_each_statement_with_what_the_check_found(models: Scripted) -> None:
@@ -67,7 +70,7 @@ def test_the_model_sees_each_statement_with_what_the_check_found(models: Scripte
     assert writes["quality_decision"] == "approve"
     assert writes["quality_score"] == 0.9
     (asked,) = models.server.ledger
-    assert 'markers="C1" status="verified"' in asked.user
+    assert 'number="1" markers="C1" status="verified"' in asked.user
     assert 'status="uncited">\nHeat the tank to boiling first.' in asked.user
     assert "Sources:" not in asked.user
 
@@ -86,7 +89,6 @@ def test_no_model_can_approve_what_no_passage_says(models: Scripted) -> None:
 def test_an_approval_below_the_threshold_is_none(models: Scripted) -> None:
     low = judged(models, draft(), score=0.4)
     assert low["quality_decision"] == "regenerate"
-    assert low["quality_analysis"]
     searched = judged(models, draft(), score=0.4, refined_query="descaling interval")
     assert searched["quality_decision"] == "research"
     assert searched["refined_query"] == "descaling interval"
@@ -118,3 +120,89 @@ def test_without_a_usable_verdict_support_and_relevance_decide(models: Scripted)
     assert done.mode == "extractive"
     assert done.degraded.startswith("malformed")
     assert done.writes == judge(draft())
+
+
+def by_model(models: Scripted, text: str, **payload: Any) -> dict[str, Any]:
+    """A draft that a model wrote so."""
+    given = {"canonical_question": QUESTION, "language": "en", "search_results": PASSAGES} | payload
+    prepared = given | assemble(given)
+    models.says("response", Said(text))
+    return prepared | answer.perform(prepared, models.model("response")).writes
+
+
+GERMAN = (
+    "Drücken Sie die Taste Clean fünf Sekunden [C1]. Öffnen Sie den Deckel [C1]. "
+    "Spülen Sie den Tank zweimal [C1]."
+)
+TURNED = "Öffnen Sie den Deckel."
+
+
+def test_what_the_model_finds_in_no_passage_goes_and_the_answer_is_sent_back(
+    models: Scripted,
+) -> None:
+    told = Told()
+    payload = by_model(models, GERMAN, language="de")
+    writes = judged(models, payload, told, unsupported=[2], analysis="The lid is not in it.")
+    assert writes["quality_decision"] == "regenerate"
+    assert writes["quality_analysis"] == f"The lid is not in it.\n{TURNED}"
+    assert "Deckel" not in writes["response"]
+    assert "Spülen Sie den Tank zweimal [C1]." in writes["response"]
+    assert "Quellen:" in writes["response"]
+    assert [each["quote"] for each in writes["citations_used"]] == [
+        "Drücken Sie die Taste Clean fünf Sekunden.",
+        "Spülen Sie den Tank zweimal.",
+    ]
+    counts = writes["validation_result"]
+    assert (counts["unsupported"], counts["weak"], counts["removed"]) == (1, 2, [TURNED])
+    assert told.text == writes["response"]
+
+
+def test_a_verified_statement_is_as_much_the_models_to_refuse(models: Scripted) -> None:
+    payload = by_model(models, "Rinse the tank twice [C1]. Descaling takes 20 minutes [C1].")
+    assert {each["citation_status"] for each in payload["citations_used"]} == {"verified"}
+    writes = judged(models, payload, unsupported=[1, 7])
+    assert "Rinse" not in writes["response"]
+
+
+def test_an_answer_of_which_nothing_cited_is_left_is_sent_back_and_at_last_not_sent(
+    models: Scripted,
+) -> None:
+    payload = by_model(models, "Öffnen Sie den Deckel [C1].", language="de")
+    first = judged(models, payload, unsupported=[1])
+    assert (first["quality_decision"], first["quality_score"]) == ("regenerate", 0)
+    last = judged(models, payload | {"quality_returns": 2}, unsupported=[1])
+    assert last["clarification_reason"] == "insufficient_context"
+    before = {"quality_returns": 2, "best_answer": {"response": "x", "quality_score": 0.4}}
+    assert judged(models, payload | before, unsupported=[1])["needs_clarification"] is False
+
+
+def test_the_model_knows_the_wishes_and_what_was_not_found(models: Scripted) -> None:
+    judged(models, draft() | {"response_notes": ["2 lines"], "limitations": ["the price"]})
+    (asked,) = models.server.ledger
+    assert ">\n2 lines\n<" in asked.user
+    assert ">\nthe price\n<" in asked.user
+
+
+def test_what_is_sent_back_without_a_reason_names_the_statements_in_doubt(
+    models: Scripted,
+) -> None:
+    payload = by_model(models, GERMAN, language="de")
+    assert TURNED in judged(models, payload, decision="regenerate", score=0.4)["quality_analysis"]
+
+
+def test_by_rules_an_uncited_statement_counts_against_an_answer() -> None:
+    payload = draft()
+    payload["response"] = f"It was loved by the people of Cornwall.\n\n{payload['response']}"
+    assert judge(payload)["quality_score"] < judge(draft())["quality_score"]
+    payload["response"] = f"It was also built by the Smith brothers. {payload['response']}"
+    payload["citations_used"] = payload["citations_used"][:1]
+    writes = judge(payload)
+    assert writes["quality_decision"] == "regenerate"
+    assert "It was loved by the people of Cornwall." in writes["quality_analysis"]
+
+
+def test_by_rules_an_answer_in_another_language_goes_out_with_reservations(
+    models: Scripted,
+) -> None:
+    payload = by_model(models, "Spülen Sie den Tank zweimal [C1].", language="de")
+    assert judge(payload)["quality_decision"] == "approve_with_reservations"

@@ -229,9 +229,14 @@ def test_an_apology_without_citations_is_a_question_back(models: Scripted) -> No
     assert writes["clarification_reason"] == "insufficient_context"
 
 
-@pytest.mark.parametrize(
-    "text", ['{"answer": "x"}', "Descaling takes about twenty minutes. Rinse the tank twice."]
-)
+def test_markers_that_the_model_forgot_are_added_and_the_text_replaced(models: Scripted) -> None:
+    told = Told()
+    writes = written(models, "Descaling takes about twenty minutes. Rinse the tank twice.", told)
+    assert body(writes) == "Descaling takes about twenty minutes [C1]. Rinse the tank twice [C1]."
+    assert told.seen[-1] == f"!{writes['response']}"
+
+
+@pytest.mark.parametrize("text", ['{"answer": "x"}', "Das Entkalken dauert etwa zwanzig Minuten."])
 def test_a_reply_without_citations_gives_way_to_quotes(models: Scripted, text: str) -> None:
     told = Told()
     models.says("response", Said(text))
@@ -251,7 +256,8 @@ def test_a_cut_answer_ends_with_a_whole_sentence_and_says_so(models: Scripted) -
 
 def test_an_answer_written_again_says_that_the_first_is_void(models: Scripted) -> None:
     told = Told()
-    written(models, STEPS, told, quality_analysis="It leaves out how often.")
+    sent_back = {"quality_analysis": "It leaves out how often.", "quality_returns": 1}
+    written(models, STEPS, told, **sent_back)
     assert told.seen[0] == "!"
     assert "It leaves out how often." in models.server.ledger[0].user
 

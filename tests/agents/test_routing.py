@@ -72,6 +72,7 @@ def test_stage_and_outcome_decide_who_works_next(
         (Stage.COMMAND, {}, Status.COMPLETED),
         (Stage.FALLBACK, {}, Status.COMPLETED),
         (Stage.QUALITY, {"quality_decision": "approve"}, Status.COMPLETED),
+        (Stage.QUALITY, {"quality_decision": "approve_with_reservations"}, Status.COMPLETED),
         (Stage.QUALITY, {"quality_decision": "research", "quality_returns": 2}, Status.COMPLETED),
         (Stage.CLARIFICATION, {}, Status.AWAITING_USER),
         (Stage.CLARIFICATION, {"clarification_rounds": 3}, Status.COMPLETED),

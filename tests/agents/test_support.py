@@ -59,6 +59,81 @@ def test_a_number_may_be_written_differently(sentence: str, passage: str) -> Non
     assert support(sentence, passage) == "verified"
 
 
+TANK = (
+    "Fill the tank with water and 50 g of citric acid. Press the red button for five seconds. "
+    "The water drains into the lower tank. Descale every three months."
+)
+REFUNDS = (
+    "Only the owner may request a refund. It must be requested within 14 days after the purchase. "
+    "Every plan has three guests."
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("Press the green button for five seconds.", TANK),
+        ("The water drains into the upper tank.", TANK),
+        ("Fill the tank with milk and 50 g of citric acid.", TANK),
+        ("Press the lower tank for five seconds.", TANK),
+        ("Any member may request a refund.", REFUNDS),
+        ("The owner may request a refund.", REFUNDS),
+        ("Every plan has three administrators.", REFUNDS),
+        ("It must be requested within 14 days before the purchase.", REFUNDS),
+        ("It may be requested within 14 days after the purchase.", REFUNDS),
+        ("Cancel one week before.", "Cancel two weeks before."),
+        ("It needs at most 40 W.", "It needs at least 40 W."),
+        ("Guests may invite and delete files.", "Guests may invite. Owners may delete files."),
+    ],
+)
+def test_near_as_it_is_what_differs_in_one_word_is_not_verified(
+    sentence: str, passage: str
+) -> None:
+    assert support(sentence, passage) == "weak"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("Press the red button for five minutes.", TANK),
+        ("Press the red button for fifty seconds.", TANK),
+        ("Descale every three weeks.", TANK),
+        ("It must be requested within fourteen hours after the purchase.", REFUNDS),
+        ("Add two hundred grams of citric acid.", TANK),
+    ],
+)
+def test_a_number_in_words_has_its_unit_too(sentence: str, passage: str) -> None:
+    assert support(sentence, passage) == "unsupported"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("The red button is pressed for 5 s.", TANK),
+        ("Water drains into the lower tank.", TANK),
+        ("It must be requested within fourteen days after the purchase.", REFUNDS),
+        ("Press Clean for five seconds and rinse the tank twice.", CLEANING),
+        ("To descale the machine, fill the tank with descaler and water.", CLEANING),
+        ("Book trains early when you travel.", "# Travel > Trains\n\nBook trains early."),
+        ("It takes 25 minutes.", "It takes twenty-five minutes."),
+        ("It stores two hundred files.", "It stores 200 files."),
+    ],
+)
+def test_other_forms_of_the_same_words_are_verified(sentence: str, passage: str) -> None:
+    assert support(sentence, passage) == "verified"
+
+
+def test_a_number_whose_unit_is_not_said_beside_it_may_still_agree() -> None:
+    assert support("It waits 5 more minutes.", "It waits 5 minutes.") == "weak"
+
+
+@pytest.mark.parametrize(
+    "sentence", ["Drücken Sie den roten Knopf nicht.", "Не нажимайте красную кнопку."]
+)
+def test_across_languages_nothing_is_verified(sentence: str) -> None:
+    assert support(sentence, TANK) == "weak"
+
+
 def test_a_name_the_passage_does_not_hold_is_never_verified() -> None:
     assert support("The warranty of Delonghi covers defects for two years.", WARRANTY) == "weak"
 
@@ -91,7 +166,7 @@ def test_without_an_embedding_the_terms_decide(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(module, "encode", unavailable)
     pairs = [
-        ("The Clean button is pressed for five seconds.", CLEANING),
+        ("The Clean button is then pressed for five seconds or longer.", CLEANING),
         ("The Clean lamp may then blink quickly.", CLEANING),
     ]
     assert supports(pairs) == ["weak", "unsupported"]
