@@ -26,7 +26,7 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
     "citations_used": ([],),
     "sources_used": ([],),
     "generation_confidence": (0.5,),
-    "quality_decision": ("approve", "research", "regenerate"),
+    "quality_decision": ("approve", "approve_with_reservations", "research", "regenerate"),
     "quality_score": (0.4,),
     "quality_returns": (0, 99),
     "best_answer": (None, {"response": "an answer", "quality_score": 0.6}),
