@@ -13,7 +13,7 @@ from tests.knowledge.tongues import LEGACY, PARAGRAPHS, passage
 
 PAIRS = [(language, encoding) for language, known in LEGACY.items() for encoding in known]
 WIDE = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
-MARKED = {"utf-8-sig", "utf-16", "utf-32"}
+MARKED = ("utf-8-sig", "utf-16", "utf-32")
 
 
 @pytest.mark.parametrize("size", [200, 2000])
