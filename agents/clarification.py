@@ -8,6 +8,8 @@ from pydantic import BaseModel
 
 from agents.attributes import DECLINING, Reason
 from agents.contract import View, Writes, llm_agent
+from agents.documentation.citing import normalised, without_markers
+from agents.documentation.links import Addresses, harmless
 from agents.intake.remarks import shown
 from agents.intake.shapes import Written
 from agents.languages import ENGLISH, base, english_name
@@ -38,11 +40,15 @@ RECENT = 4
 # all-MiniLM-L6-v2.
 CLOSE = 0.35
 LONGEST_MESSAGE = 1200
+# Of what another agent asks or misses.
+LONGEST_PARTICULAR = 300
 # Addresses, pictures, tags, markers, and lists: what there is to choose from is added by us.
 FORBIDDEN = re.compile(
-    r"//|www\.|!?\[[^\]]*\]\(|<[a-z/!]|\[C\d+\]|^\s*(?:[-*+\u2022]|\d{1,2}[.)])\s",
+    r"//|www\.|\][(:\[]|<[a-z/!]|\[C\d+\]|^\s*(?:[-*+\u2022]|\d{1,2}[.)])\s",
     re.IGNORECASE | re.MULTILINE,
 )
+# Code, tags, links and pictures begin or end with one of these.
+MARKUP = re.compile(r"[`<>\[\]]")
 PROMPT = Prompt(
     "clarification",
     "language",
@@ -85,12 +91,32 @@ def _lead(view: View, reason: Reason) -> Phrase:
     return Phrase.NEARBY if near and reason in PARTICULAR else Phrase.COVERED
 
 
+def plain(text: str) -> str:
+    """Return what another agent's model wrote as words alone: no address, markup or marker.
+
+    What it has read may have told it to send the user somewhere. Code is words, too: where it
+    were left as it is, a piece of it could become a link beside other text.
+    """
+    nowhere = Addresses([])
+    said = harmless(without_markers(normalised(text.replace("`", ""))), nowhere)
+    # What was split by brackets is one address without them.
+    return " ".join(harmless(MARKUP.sub("", said), nowhere).split())[:LONGEST_PARTICULAR]
+
+
+def _message(view: View) -> str:
+    return plain(view.clarification_message or "")
+
+
+def _questions(view: View) -> list[str]:
+    return list(filter(None, map(plain, view.clarifying_questions or [])))
+
+
 def _asked(view: View, reason: Reason, offered: Sequence[str], language: str) -> list[str]:
     """The paragraphs of a question back: what is unclear, then what to choose from."""
     passages = view.search_results or []
     first = [reason_said(reason, language)]
     if reason in PARTICULAR:
-        first.extend(filter(None, [view.clarification_message]))
+        first.extend(filter(None, [_message(view)]))
         written = sorted({p.language for p in passages} - {base(language)})
         if written and view.translation_confidence == 0:
             first.append(Phrase.NOT_TRANSLATED.said_in(language, languages=", ".join(written)))
@@ -103,7 +129,7 @@ def _asked(view: View, reason: Reason, offered: Sequence[str], language: str) ->
         paragraphs.append(Phrase.REPHRASE.said_in(language))
     # The router's questions are English.
     if base(language) == ENGLISH:
-        paragraphs.extend(view.clarifying_questions or [])
+        paragraphs.extend(_questions(view))
     return paragraphs
 
 
@@ -161,8 +187,8 @@ def ask(view: View, llm: Model) -> Writes:
         language=english_name(language),
         reason=f"{reason.value}: {reason_said(reason, ENGLISH)}",
         scope=capabilities(ENGLISH, settings.DOMAIN_NAME),
-        details="" if declining else view.clarification_message or "",
-        questions="" if declining else "\n".join(view.clarifying_questions or []),
+        details="" if declining else _message(view),
+        questions="" if declining else "\n".join(_questions(view)),
         history=[] if declining else shown((view.history or [])[-RECENT:]),
         options=[
             Block("option", each, {"number": str(number)})

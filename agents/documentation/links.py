@@ -68,7 +68,11 @@ def harmless(text: str, held: Addresses) -> str:
             return found[0] if stays else _punctuation(found["bare"])
         return ""
 
-    return FOUND.sub(kept, text)
+    # What is taken out may have hidden another: a link within a link, an address around a tag.
+    less = FOUND.sub(kept, text)
+    while less != text:
+        text, less = less, FOUND.sub(kept, less)
+    return less
 
 
 def _punctuation(address: str) -> str:

@@ -32,8 +32,9 @@ def refusal(line: str) -> Refusal | None:
     found = LINE.match(line)
     if not found:
         return None
-    said = harmless(without_markers(normalised(found["missing"])), Addresses([]))
-    missing = " ".join(re.sub(r"[*_`#<>]", "", said).split())[:LONGEST]
+    # Without its marks first: they may keep an address apart, or hide it as code.
+    said = re.sub(r"[*_`#<>]", "", without_markers(normalised(found["missing"])))
+    missing = " ".join(harmless(said, Addresses([])).split())[:LONGEST]
     word = (found["loose"] or found["strict"]).casefold()
     return Refusal(REASONS[word], missing.strip(" .:\u3002"))
 

@@ -213,6 +213,8 @@ def test_in_another_language_a_statement_without_a_marker_stays_and_counts_again
         ("[q](https://docs.example/team?tab=1)", "[q](https://docs.example/team?tab=1)"),
         ("`curl https://evil.example`", "`curl https://evil.example`"),
         ("a < b > c [C1]", "a < b > c [C1]"),
+        ("[one [two [three](x)](y)](https:evil.example)", "one two three"),
+        ("see htt<b a=1>ps://evil.example/s", "see https:"),
     ],
 )
 def test_only_addresses_of_the_passages_stay(written: str, shown: str) -> None:
