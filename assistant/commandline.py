@@ -23,6 +23,8 @@ ON_A_MIGRATED_DATABASE = frozenset(
      "export", "import", "ingest", "models", "reindex", "replay", "serve", "trace", "workers"}
 )  # fmt: skip
 ON_SCRATCH_SERVERS = frozenset({"bench", "chaos", "test"})
+# The only kind of `evaluate` that asks questions.
+REHEARSED = ["evaluate", "injection"]
 # Instead of those: the servers that DATABASE_URL and REDIS_URL name.
 GIVEN = "--given"
 
@@ -45,7 +47,7 @@ def run(argv: list[str]) -> None:
 def _run(argv: list[str], command: str) -> None:
     if command.startswith("-") or command in WITHOUT_SERVERS or {"-h", "--help"} & {*argv}:
         execute_from_command_line(argv)
-    elif command in ON_SCRATCH_SERVERS and not embedded.is_scratch() and GIVEN not in argv:
+    elif _wants_scratch(argv, command) and not embedded.is_scratch() and GIVEN not in argv:
         # What is measured shall cost what it costs; what is tested needn't survive.
         with embedded.scratch(durable=command != "test"):
             execute_from_command_line(argv)
@@ -54,3 +56,7 @@ def _run(argv: list[str], command: str) -> None:
         if command in ON_A_MIGRATED_DATABASE:
             migration.prepare()
         execute_from_command_line(argv)
+
+
+def _wants_scratch(argv: list[str], command: str) -> bool:
+    return command in ON_SCRATCH_SERVERS or argv[1:3] == REHEARSED

@@ -1,14 +1,16 @@
-"""Parsing: how near what is read from files comes to the Markdown that was expected of them."""
+"""Parsing: how near what is read from files comes to what was expected of them."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import chain
 from pathlib import Path
 
 from knowledge.enrichment import headings
 from knowledge.errors import Unreadable
+from knowledge.parsing import FORMATS, is_readable, suffix
 from knowledge.parsing.normalising import normalise
 from knowledge.reading import Reader
 
@@ -35,17 +37,21 @@ class Row:
 def compare(folder: Path) -> list[Row]:
     """Return a row for each file `<format>/sources/<name>` under the folder.
 
-    Expected is `<format>/groundtruth/<name>.md`, with or without the source's own suffix.
+    Expected is `<format>/groundtruth/<name>.md`, with or without the source's own suffix. One
+    document in several formats, files of one name in the folder or in the folders directly in it,
+    has a row for each but its Markdown, which is what is expected of the others.
     """
+    sources = sorted(path for path in folder.glob("*/sources/*") if path.is_file())
     with Reader() as reader:
-        return [row(reader, path) for path in sorted(folder.glob("*/sources/*")) if path.is_file()]
+        rows = [row(reader, path) for path in sources]
+        return [*rows, *chain.from_iterable(alike(reader, each) for each in groups(folder))]
 
 
 def row(reader: Reader, path: Path) -> Row:
     """Return how well one file is read."""
     form = path.parent.parent.name
     try:
-        pages, _ = reader.read(path.name, path.read_bytes())
+        ours = content(reader, path)
     except Unreadable as error:
         return Row(form, path.name, refused=str(error))
     folder = path.parent.parent / "groundtruth"
@@ -53,9 +59,46 @@ def row(reader: Reader, path: Path) -> Row:
     expected = next((folder / name for name in names if (folder / name).is_file()), None)
     if expected is None:
         return Row(form, path.name)
-    ours = "\n\n".join(page.content for page in pages)
     # Both are normalised: a table that became a list is no difference.
     return measured(form, path.name, ours, normalise(expected.read_text(encoding="utf-8")))
+
+
+def groups(folder: Path) -> list[list[Path]]:
+    """Return the files of each document that is there in several formats, Markdown first.
+
+    Files of one name and one format, such as an index in every folder, are no such document.
+    """
+    found: dict[str, list[Path]] = {}
+    for path in sorted([*folder.glob("*"), *folder.glob("*/*")]):
+        if path.is_file() and is_readable(path.name):
+            found.setdefault(path.stem, []).append(path)
+    return [
+        sorted(paths, key=lambda path: FORMATS[suffix(path.name)] != "markdown")
+        for paths in found.values()
+        if len({suffix(path.name) for path in paths}) == len(paths) > 1
+    ]
+
+
+def alike(reader: Reader, paths: Sequence[Path]) -> Iterator[Row]:
+    """Yield how near the formats of a document come to the first of them that can be read."""
+    expected: str | None = None
+    for path in paths:
+        form = suffix(path.name).removeprefix(".")
+        try:
+            said = content(reader, path)
+        except Unreadable as error:
+            yield Row(form, path.name, refused=str(error))
+            continue
+        if expected is None:
+            expected = said
+        else:
+            yield measured(form, path.name, said, expected)
+
+
+def content(reader: Reader, path: Path) -> str:
+    """Return the text of a file. Raises Unreadable."""
+    pages, _ = reader.read(path.name, path.read_bytes())
+    return "\n\n".join(page.content for page in pages)
 
 
 def measured(form: str, name: str, ours: str, expected: str) -> Row:

@@ -69,7 +69,7 @@ def of_parsing(rows: Sequence[Row]) -> RenderableType:
     """Return the means per format, then every file, then what was refused and why."""
     table = Table(
         "format", "file", "words", "in order", "headings", "more", title_justify="left",
-        title="Similarity to the expected Markdown, 0 to 1",
+        title="Similarity to what was expected, 0 to 1",
     )  # fmt: skip
     for row in means(rows):
         table.add_row(*cells(row), style="bold")

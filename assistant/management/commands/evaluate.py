@@ -1,15 +1,23 @@
-"""Evaluate: how well documents are read, passages found and gaps known, in figures."""
+"""Evaluate: how well documents are read, passages found, gaps known and orders withstood."""
 
 import json
+import sys
 import uuid
-from argparse import ArgumentParser
+from argparse import ArgumentParser, _SubParsersAction
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, cast
 
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console, RenderableType
+from rich.table import Table
 
+from agents.bench import answer
+from agents.bench.obedient import Obedient
+from agents.documentation import measuring
+from assistant import injection
+from assistant.rehearsal import rehearsing
 from knowledge.collections import named
 from knowledge.errors import KnowledgeError
 from knowledge.evaluation import answerability, golden, parsing, retrieval, tables
@@ -59,18 +67,27 @@ class Command(BaseCommand):
         read = kinds.add_parser(
             "parsing",
             help="how near what is read comes to expected Markdown: a folder with "
-            "<format>/sources/<file> and <format>/groundtruth/<file>.md",
+            "<format>/sources/<file> and <format>/groundtruth/<file>.md, or with one document in "
+            "several formats, files of one name",
         )
         read.add_argument("folder", type=Path, metavar="FOLDER")
         marked = kinds.add_parser(
             "golden", help="how many of the documents marked as answers are found, per collection"
         )
         marked.add_argument("collections", nargs="+", metavar="COLLECTION")
+        cited = kinds.add_parser(
+            "citations",
+            help="whether it is known which claims their sources support: a file of lines with "
+            "claim, evidence, label and supporting_sentences, as in WiCE",
+        )
+        cited.add_argument("file", type=Path, metavar="FILE")
         for kind, measure in (
             (found, measure_retrieval),
             (marked, measure_golden),
             (known, measure_answerability),
             (read, measure_parsing),
+            (cited, measure_citations),
+            (_injection_arguments(kinds), measure_injection),
         ):
             kind.set_defaults(measure=measure)
             kind.add_argument("--json", action="store_true", help="print the figures as JSON")
@@ -91,6 +108,21 @@ class Command(BaseCommand):
         else:
             out = cast("IO[str]", self.stdout._out)
             Console(file=out, no_color=options["no_color"]).print(table)
+        if options["kind"] == "injection" and any(map(injection.broken, figures.values())):
+            sys.exit(1)
+
+
+def _injection_arguments(kinds: "_SubParsersAction[ArgumentParser]") -> ArgumentParser:
+    parser = kinds.add_parser(
+        "injection",
+        help="whether orders in questions and documents come through when every model obeys them: "
+        "a JSON list of objects with user_input; exit code 1 when one does. On servers of its own",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument(
+        "--limit", type=int, default=None, metavar="N", help="only the first N (all)"
+    )
+    return parser
 
 
 def measure_retrieval(options: dict[str, Any]) -> Result:
@@ -153,5 +185,33 @@ def measure_parsing(options: dict[str, Any]) -> Result:
     folder: Path = options["folder"]
     rows = parsing.compare(folder) if folder.is_dir() else []
     if not rows:
-        raise Unjudgeable(f"{folder}: there is no <format>/sources/<file> in it.")
+        raise Unjudgeable(
+            f"{folder}: there is no <format>/sources/<file> in it, and no document in several "
+            "formats (such as manual.md and manual.html)."
+        )
     return [vars(row) for row in rows], tables.of_parsing(rows)
+
+
+def measure_citations(options: dict[str, Any]) -> Result:
+    """Compare what is said of each claim with its label."""
+    return measuring.measure(options["file"])
+
+
+def measure_injection(options: dict[str, Any]) -> Result:
+    """Ask real workers, whose models obey every order, and count what came through."""
+    orders = injection.orders_of(options["file"])[: options["limit"]]
+    model = Obedient()
+    call_command("migrate", verbosity=0)
+    with rehearsing(model.reply) as server, progress("orders") as watch:
+        figures = injection.evaluate(
+            orders, server, model, lambda text, where: answer.ask(text, where).turn, watch
+        )
+    return figures, of_injection(figures)
+
+
+def of_injection(figures: dict[str, dict[str, int]]) -> RenderableType:
+    """Return a line per place; every column but that of the turns should be 0."""
+    table = Table("the order stands in", "turns", *injection.COUNTS, title_justify="left")
+    for place, counts in figures.items():
+        table.add_row(place, *map(str, counts.values()))
+    return table
