@@ -22,6 +22,7 @@ WORDINGS, EXPAND_WEIGHT = 3, 0.3
 HYDE_WEIGHT = 0.5
 # Characters of a passage: what the embedding model sees of one.
 PASSAGE = 1200
+SILENT = "the model failed: it wrote nothing else to search for"
 
 
 class Rewordings(BaseModel):
@@ -54,8 +55,8 @@ def alternatives(question: str, languages: Sequence[str]) -> list[tuple[Kind, st
             made += WRITERS[kind](llm, question, languages)
         except ModelFailure as failure:
             failures.append(f"the model failed: {failure.outcome}: {failure}")
-    if failures and not made:
-        raise NotExpandedError("; ".join(failures))
+    if not made:
+        raise NotExpandedError("; ".join(failures) or SILENT)
     return made
 
 
@@ -73,8 +74,8 @@ def imagined(llm: Model, question: str, languages: Sequence[str]) -> list[tuple[
 
     Gao and others 2022, "Precise zero-shot dense retrieval without relevance labels".
     """
-    passage = llm.write(HYDE, question=question, language=listed(languages[:1])).text
-    return [("hyde", passage[:PASSAGE], HYDE_WEIGHT)]
+    passage = llm.write(HYDE, question=question, language=listed(languages[:1])).text.strip()
+    return [("hyde", passage[:PASSAGE], HYDE_WEIGHT)] if passage else []
 
 
 WRITERS: dict[Kind, Callable[[Model, str, Sequence[str]], list[tuple[Kind, str, float]]]] = {

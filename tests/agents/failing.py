@@ -1,0 +1,187 @@
+"""Failing: every way in which a model can fail, and what the user gets when one of them does."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+from django.conf import settings
+from django.test import override_settings
+
+from agents import events
+from agents.bench.modelserver import Said
+from agents.llm import breaker
+from agents.llm.outcomes import ModelFailure, Outcome
+from agents.models import Envelope, Fault, ModelCall
+from agents.names import ENRICHMENT, EXPANSION, Role, Status
+from knowledge import ingestion
+from knowledge.providers import Provider
+from tests.agents.turning import turn
+from tests.sensible import Sensible
+
+# Found well, but not so well that the evaluator need not look at it.
+QUESTION = "Where does the water go when I press the button?"
+ROLES = ("translation", "essence", "guardrails", "router", "evaluator", "response", "quality")
+TOOL = {"index": 0, "id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+LEAVING = [{"role": "user", "text": "Is it loud?", "time": "2026-11-20T10:00:00+00:00"}]
+# Who a prompt belongs to, where that is not the role of its name.
+ASKERS = {"graph": ENRICHMENT, "expansion": EXPANSION, "hyde": EXPANSION}
+
+
+def unreachable(asker: str, sensible: Sensible) -> None:
+    """Nobody listens at the address of the asker's provider."""
+    _moved(asker, Provider("nowhere", "http://127.0.0.1:9/v1"))
+
+
+def left_alone(asker: str, sensible: Sensible) -> None:
+    """The asker's provider has failed too often."""
+    _moved(asker, Provider("broken", sensible.server.base_url))
+    for _ in range(breaker.FAILURES):
+        breaker.failed("broken", ModelFailure(Outcome.SERVER_ERROR, "It failed."))
+
+
+def _moved(asker: str, server: Provider) -> None:
+    choice = replace(settings.MODELS[asker], model=f"fake@{server.name}")
+    settings.PROVIDERS = settings.PROVIDERS | {server.name: server}
+    settings.MODELS = settings.MODELS | {asker: choice}
+
+
+def spent(asker: str, sensible: Sensible) -> None:
+    """Today's money is gone, for this asker as for every other."""
+    settings.DAILY_BUDGET = 0.01
+    ModelCall.objects.create(
+        subject="elsewhere", number=1, role="essence", prompt="essence", prompt_hash="",
+        model="fake@scripted", provider="scripted", request={}, request_hash="",
+        outcome=Outcome.OK, cost=1, seconds=0,
+    )  # fmt: skip
+
+
+Failure = Said | Callable[[str, Sensible], None]
+FAILURES: dict[str, Failure] = {
+    "truncated": Said('{"unfinished', finish="length"),
+    "refused": Said("", finish="stop", refusal="I can't help with that."),
+    "filtered": Said("", finish="content_filter"),
+    "malformed": Said("{not json", finish="stop"),
+    "empty": Said(""),
+    "no choices": Said("x", choices=False),
+    "wrong schema": Said('{"something": "else"}'),
+    "tool called": Said("", finish="tool_calls", tool_calls=[TOOL]),
+    "key refused": Said(status=401),
+    "model missing": Said(status=404),
+    "rate limited": Said(status=429),
+    "rate limited for long": Said(status=429, headers={"Retry-After": "300"}),
+    "server error": Said(status=500),
+    "rejected": Said(status=400),
+    "hang": Said(hang=True),
+    "slow drip": Said('{"a": "' + "x" * 400 + '"}', seconds=30.0),
+    "reset": Said(reset=True),
+    "cut off": Said('{"a": "' + "x" * 400 + '"}', cut_after=3),
+    "unreachable": unreachable,
+    "breaker open": left_alone,
+    "budget spent": spent,
+}
+# What the question itself could have provoked: then nobody vouches for it.
+PROVOKED = {
+    "truncated", "refused", "filtered", "malformed", "empty", "no choices", "wrong schema",
+    "tool called", "rejected", "hang", "slow drip", "cut off",
+}  # fmt: skip
+
+
+def asked(text: str = QUESTION, **memory: object) -> Envelope:
+    """A turn about the Teapot."""
+    return turn(text, collections=["teapot"], **memory)
+
+
+def came_of(prompt: str, failure: str, sensible: Sensible) -> str:
+    """Return in a word what the user gets while the model fails so at this prompt.
+
+    No provider has a record of failures before that.
+    """
+    events.connection().flushdb()
+    sensible.reset()
+    failing = FAILURES[failure]
+    with override_settings():
+        if isinstance(failing, Said):
+            sensible.says(prompt, failing)
+        else:
+            failing(ASKERS.get(prompt, prompt), sensible)
+        cell = GOT[prompt](prompt, failure, sensible)
+    assert not Fault.objects.exists(), f"{prompt}, {failure}"
+    return cell
+
+
+def answer(role: str, failure: str, sensible: Sensible) -> str:
+    """An answer with citations, or quotes, the failing role's part of it by rules."""
+    envelope = asked()
+    told = f"{role}, {failure}: {envelope.status}, {envelope.payload.get('response', '')!r}"
+    if role == Role.GUARDRAILS and failure in PROVOKED:
+        assert envelope.status == Status.AWAITING_USER, told
+        assert envelope.payload["clarification_reason"] == "scope_unclear", told
+        assert envelope.payload["response"], told
+        return "declined"
+    assert role in envelope.steps.exclude(degraded="").values_list("role", flat=True), told
+    assert envelope.payload["mode"] != "model", told
+    assert envelope.status == Status.COMPLETED, told
+    assert envelope.payload["citations_used"], told
+    return "quotes" if role == Role.RESPONSE else "answer"
+
+
+def fixed_words(role: str, failure: str, sensible: Sensible) -> str:
+    """A question back, in fixed words."""
+    sensible.says("guardrails", {"guardrails_passed": False, "category": "off_topic"})
+    envelope = asked("What is the weather in Paris?")
+    assert envelope.status == Status.AWAITING_USER, failure
+    assert envelope.payload["response"], failure
+    assert role in envelope.steps.exclude(degraded="").values_list("role", flat=True), failure
+    return "fixed words"
+
+
+def notes(role: str, failure: str, sensible: Sensible) -> str:
+    """An answer; the messages that left the history are kept as notes."""
+    envelope = asked(leaving=LEAVING)
+    assert envelope.payload["citations_used"], failure
+    assert "Is it loud?" in envelope.payload["summary_update"]["summary"], failure
+    assert role in envelope.steps.exclude(degraded="").values_list("role", flat=True), failure
+    return "notes"
+
+
+def searched(kind: str, failure: str, sensible: Sensible) -> str:
+    """An answer, found by the question alone, which the trace says, or with what the model said."""
+    settings.SEARCH_EXPANSION = "expand" if kind == "expansion" else kind
+    envelope = asked()
+    assert envelope.payload["citations_used"], failure
+    told = envelope.payload["search_stats"]["expansion"]
+    if told == "1 more":
+        return "searched with"
+    assert "the model failed" in told, f"{kind}, {failure}: {told}"
+    return "question alone"
+
+
+def taken_in(prompt: str, failure: str, sensible: Sensible) -> str:
+    """The document without what the model would have said of it, and a warning."""
+    settings.KNOWLEDGE_GRAPH = prompt == "graph"
+    with TemporaryDirectory() as folder:
+        # No model was asked of this text before.
+        (Path(folder) / "fog.md").write_text(f"# Fog\n\nThe foghorn sounds twice. {uuid4()}\n")
+        report = ingestion.ingest(ingestion.find([Path(folder)]), collection="island")
+    assert report.new + report.changed == 1, failure
+    warned, got = WITHOUT[prompt]
+    assert any(warned in each.reason for each in report.warnings), f"{prompt}, {failure}"
+    return got
+
+
+# What an ingest warns of, and what it comes to.
+WITHOUT = {
+    "enrichment": ("described by its own words", "own words"),
+    "graph": ("no relations were taken in", "no relations"),
+}
+GOT: dict[str, Callable[[str, str, Sensible], str]] = {
+    **dict.fromkeys(ROLES, answer),
+    "clarification": fixed_words,
+    "memory": notes,
+    "expansion": searched,
+    "hyde": searched,
+    "enrichment": taken_in,
+    "graph": taken_in,
+}

@@ -1,0 +1,51 @@
+"""The table of failures: whatever fails at whichever prompt, the user gets what the page says.
+
+With WRITE_FAILURES=1 in the environment the page is written instead of held against what came.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.agents.failing import FAILURES, GOT, asked, came_of
+from tests.sensible import Sensible
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PAGE = Path(__file__).parent.parent.parent / "docs/failures.md"
+ROW = "| "
+Table = dict[str, dict[str, str]]  # by prompt, then by failure
+
+
+def shown() -> Table:
+    """The table as the page has it."""
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line[:2] == ROW]
+    (_, *prompts), _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    return {prompt: {row[0]: row[place] for row in rows} for place, prompt in enumerate(prompts, 1)}
+
+
+def write(table: Table) -> None:
+    """Put the table in the place of the one that the page has."""
+    before, *_ = PAGE.read_text(encoding="utf-8").partition(ROW)
+    rows = [["failure", *GOT], ["---"] * (len(GOT) + 1)]
+    rows += [[each, *(table.get(name, {}).get(each, "") for name in GOT)] for each in FAILURES]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    PAGE.write_text(before + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("prompt", GOT)
+def test_no_failure_is_an_error_to_the_user_and_the_page_says_what_it_comes_to(
+    sensible: Sensible, prompt: str
+) -> None:
+    # The first turn waits for what is loaded on first use.
+    asked()
+    came = {failure: came_of(prompt, failure, sensible) for failure in FAILURES}
+    if os.environ.get("WRITE_FAILURES"):
+        write(shown() | {prompt: came})
+    assert shown()[prompt] == came, "write it again: WRITE_FAILURES=1"
+
+
+def test_the_page_shows_every_failure_at_every_prompt() -> None:
+    assert list(shown()) == list(GOT)
+    assert all(list(column) == list(FAILURES) for column in shown().values())
