@@ -138,10 +138,15 @@ def await_readiness(docent: Docent, process: "subprocess.Popen[bytes]") -> None:
 def furnished(number: int, log: Path, **more: str) -> Iterator[Docent]:
     """Run a Docent with the collection `teapot` and a staff key."""
     with running(Docent(free_port(), environment(number) | more, log=log)) as started:
-        ingested = started.manage("ingest", str(PAGES), "--collection", "teapot")
-        assert ingested.returncode == 0, ingested.stderr
-        started.key = new_key(started, "tester")
+        furnish(started)
         yield started
+
+
+def furnish(docent: Docent) -> None:
+    """Give a Docent that runs the collection `teapot` and a staff key."""
+    ingested = docent.manage("ingest", str(PAGES), "--collection", "teapot")
+    assert ingested.returncode == 0, ingested.stderr
+    docent.key = new_key(docent, "tester")
 
 
 def new_key(docent: Docent, name: str) -> str:

@@ -88,22 +88,22 @@ def deaths(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def mortal(server: Sensible, deaths: Path) -> dict[str, str]:
+    """Return the settings by which every role asks this server and dies where it is told to."""
+    dying = {"FAILPOINTS": str(deaths), "PYTHONPATH": str(FAILPOINTS)}
+    more = {"ROUTES": "documentation,fallback", "TURN_DEADLINE_SECONDS": "300"}
+    return dying | by_models(server) | more
+
+
 @pytest.fixture(scope="module")
 def docent(
     server: Sensible, deaths: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Docent]:
     """Docent with models, whose processes can be killed at named moments."""
     log = tmp_path_factory.mktemp("matrix") / "up.log"
-    more = {
-        "FAILPOINTS": str(deaths),
-        "PYTHONPATH": str(FAILPOINTS),
-        **by_models(server),
-        "ENRICHMENT_MODEL": "fake@scripted",
-        "ROUTES": "documentation,fallback",
-        "TURN_DEADLINE_SECONDS": "300",
-        "CACHE_SEARCH_SECONDS": "600",
-    }
-    with running(Docent(free_port(), environment(14) | more, log=log)) as started:
+    more = {"ENRICHMENT_MODEL": "fake@scripted", "CACHE_SEARCH_SECONDS": "600"}
+    own = mortal(server, deaths) | more
+    with running(Docent(free_port(), environment(14) | own, log=log)) as started:
         take_in(started, PAGES, "teapot")
         # `up` begins with it, too: whoever comes second waits for the other.
         take_in(started, CHECKOUT / "docs", "docent")
@@ -124,12 +124,13 @@ def take_in(docent: Docent, folder: Path, collection: str, *more: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def answered(docent: Docent, deaths: Path, *lines: str, message: str = QUESTION) -> dict[str, Any]:
+def answered(
+    docent: Docent, deaths: Path, *lines: str, message: str = QUESTION, **more: str
+) -> dict[str, Any]:
     """Ask while processes die as `lines` say, and return the reply once the turn has ended."""
     deaths.write_text("\n".join(lines))
-    said = docent.call(
-        "POST", "/api/chat/", {"message": message, "collections": ["teapot"], "wait": False}
-    )
+    asked = {"message": message, "collections": ["teapot"], "wait": False, **more}
+    said = docent.call("POST", "/api/chat/", asked)
     assert said.status == 202, said.body
     (reply,) = endings(docent, [said.body["turn_id"]])
     assert deaths.read_text() == "", f"nobody came to: {deaths.read_text()}"

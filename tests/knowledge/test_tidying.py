@@ -8,6 +8,7 @@ from django.utils.timezone import now
 
 from knowledge import ingestion
 from knowledge.errors import NothingToIngest
+from knowledge.ingestion import running
 from knowledge.ingestion.jobs import JobError, retry
 from knowledge.ingestion.planning import reingest
 from knowledge.models import Document, Ingest, Item
@@ -18,6 +19,12 @@ pytestmark = pytest.mark.django_db
 
 EMPTY = b""
 ROOM = "---\ntitle: Rooms\n---\nThe lighthouse has four rooms."
+
+
+@pytest.fixture(autouse=True)
+def untidy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs that leave tidying to the test."""
+    monkeypatch.setattr(running, "tidy", lambda: 0)
 
 
 def aged(job: Ingest, days: int) -> Ingest:
@@ -123,6 +130,15 @@ def test_an_old_job_that_is_tried_again_just_now_keeps_what_it_needs() -> None:
     assert job.items.get().body is not None
     with pytest.raises(JobError):
         retry(job.pk)
+
+
+def test_an_ingest_tidies_up_after_those_of_long_ago(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [nightly(folder, days) for days in (60, 50)]
+    monkeypatch.undo()
+    ran(ingestion.plan("island", paths=[folder]))
+    assert [job.items.count() for job in jobs] == [0, 0]
 
 
 def test_only_the_first_job_done_on_a_day_has_it_tidied(folder: Path) -> None:

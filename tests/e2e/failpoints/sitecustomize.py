@@ -116,9 +116,8 @@ def of_steps(steps: Any) -> None:
     """Put moments into the life of a step, up to its commit and before its bells."""
     for name in ("work_off", "perform_ready"):
         wrap(steps, name, for_role)
-    for name in ("claim", "claim_ready"):
-        wrap(steps, name, after("after_claim", when=bool))
-        wrap(steps, name, before("before_claim"))
+    wrap(steps, "claim_ready", after("after_claim", when=bool))
+    wrap(steps, "claim_ready", before("before_claim"))
     wrap(steps, "run_agent", before("during_work"))
     wrap(steps, "finish", before("before_finish"))
     wrap(steps, "_finish_all", before("before_finish_of_several"))
@@ -183,10 +182,10 @@ def of_reading(process: Any) -> None:
     hear = process.Child.heard
 
     def asking(act: Act) -> Act:
-        def acting(child: Any, name: str, body: bytes) -> Any:
+        def acting(child: Any, *asked: Any) -> Any:
             working.role = INGEST  # the thread that loads
             child.heard = before("during_work")(partial(hear, child))
-            return act(child, name, body)
+            return act(child, *asked)
 
         return acting
 
