@@ -1,16 +1,21 @@
 """Enriching: lets a model describe documents while they are taken in."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 
 from django.conf import settings
+from django.db.models import Min
 from pydantic import BaseModel, Field
 
 from agents.llm.forgetting import subject_of
 from agents.llm.journal import Subject
 from agents.llm.model import Model
-from agents.llm.outcomes import ModelFailure
+from agents.llm.outcomes import ModelFailure, Outcome
+from agents.models import ModelCall
 from agents.names import ENRICHMENT
-from knowledge import enrichment
+from knowledge import asking, enrichment
 from knowledge.changes import digest
 from knowledge.enrichment import Described
 from knowledge.parsing import Page
@@ -33,6 +38,7 @@ class Description(BaseModel):
 def register() -> None:
     """Have documents described by the model, where there is one."""
     enrichment.register(describe)
+    asking.register(asking.DESCRIPTION, asking.Question(has_model, partial(answered, PROMPT)))
 
 
 def describe(page: Page, by_rules: Described) -> Described:
@@ -42,7 +48,7 @@ def describe(page: Page, by_rules: Described) -> Described:
     ago it came and whether or not the document was stored. What the page says itself is kept.
     """
     llm = model_of(page.content)
-    if llm is None or (page.description and page.summary and page.keypoints):
+    if llm is None or enrichment.says_all(page):
         return by_rules
     try:
         said = llm.ask(
@@ -53,6 +59,22 @@ def describe(page: Page, by_rules: Described) -> Described:
             by_rules, warnings=[f"described by its own words, the model failed: {failure}"]
         )
     return merged(page, by_rules, said)
+
+
+def has_model() -> bool:
+    """Tell whether a model is set that is asked about documents."""
+    return bool(settings.MODELS[ENRICHMENT].model)
+
+
+def answered(prompt: Prompt, digests: Collection[str]) -> Mapping[str, datetime]:
+    """Return when a model first answered this prompt about texts, by their digests."""
+    subjects = {subject_of(digest): digest for digest in digests}
+    # Of a deleted document the calls are kept without their replies.
+    calls = ModelCall.objects.filter(
+        subject__in=subjects, prompt=prompt.name, outcome=Outcome.OK
+    ).exclude(reply="")
+    first = calls.order_by().values_list("subject").annotate(Min("created"))
+    return {subjects[subject]: created for subject, created in first}
 
 
 def model_of(text: str) -> Model | None:

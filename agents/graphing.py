@@ -3,13 +3,15 @@
 from calendar import monthrange
 from collections.abc import Sequence
 from datetime import date
+from functools import partial
 from typing import Annotated, Literal
 
+from django.conf import settings
 from pydantic import BaseModel, Field
 
-from agents.enriching import model_of
+from agents.enriching import answered, has_model, model_of
 from agents.llm.outcomes import ModelFailure
-from knowledge import graph
+from knowledge import asking, graph
 from knowledge.chunking import Part
 from knowledge.graph import Graph, Named, Stated
 from knowledge.parsing import Page
@@ -66,6 +68,12 @@ class Drawn(BaseModel):
 def register() -> None:
     """Have graphs drawn by the model, where there is one and KNOWLEDGE_GRAPH is set."""
     graph.register(draw)
+    asking.register(asking.RELATIONS, asking.Question(is_on, partial(answered, PROMPT)))
+
+
+def is_on() -> bool:
+    """Tell whether a model is asked for relations."""
+    return settings.KNOWLEDGE_GRAPH and has_model()
 
 
 def draw(page: Page, parts: Sequence[Part]) -> Graph:

@@ -56,19 +56,24 @@ def register(describer: Describer) -> None:
     _describers.append(describer)
 
 
-def describe(page: Page) -> Described:
-    """Return what can be said about a page that has a title; what it says itself is kept.
+def describe(page: Page, described: Described) -> Described:
+    """Return what can be said about a page that has a title, at least what rules found.
 
-    It is called once per new or changed document, while no transaction is open.
+    It is called once per new or changed document, while no transaction is open, and for several
+    at once in threads.
     """
-    described = by_rules(page)
     for describer in _describers:
         described = describer(page, described)
     return described
 
 
+def says_all(page: Page) -> bool:
+    """Tell whether the page itself says what a describer would."""
+    return bool(page.description and page.summary and page.keypoints)
+
+
 def by_rules(page: Page) -> Described:
-    """Return what the page's own words say."""
+    """Return what the page's own words say; what it says of itself is kept."""
     spoken = page.language or language(page.content)
     about = f"{page.description} {page.summary}"
     found = keywords(page.title, page.content, about=about, language=spoken)

@@ -56,7 +56,8 @@ def register(drawer: Drawer) -> None:
 def draw(page: Page, parts: Sequence[Part]) -> Graph:
     """Return what the page states; nothing unless KNOWLEDGE_GRAPH is set.
 
-    It is called once per new or changed document, while no transaction is open.
+    It is called once per new or changed document, while no transaction is open, and for several
+    at once in threads.
     """
     drawn = [drawer(page, parts) for drawer in _drawers] if settings.KNOWLEDGE_GRAPH else []
     return Graph(

@@ -7,7 +7,7 @@ from django.db.models import F, Q
 
 from knowledge import postings
 from knowledge.errors import Unreadable
-from knowledge.ingestion.drafts import Draft, Sheet, draft
+from knowledge.ingestion.drafts import Draft, Sheet, described, draft, drawn
 from knowledge.ingestion.encoding import Encoder
 from knowledge.ingestion.holding import Hold
 from knowledge.ingestion.jobs import Status, end
@@ -132,4 +132,4 @@ def heir_of(copy: Copy, window: int) -> Draft:
     said = former or copy.document
     page = Page(said.content, title=said.title)
     sheet = Sheet(copy.origin, copy.source, copy.sha1, page)
-    return draft(sheet, copy.origin.split("/")[1:-1], window=window)
+    return drawn(described(draft(sheet, copy.origin.split("/")[1:-1], window=window)))

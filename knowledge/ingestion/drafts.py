@@ -1,14 +1,15 @@
-"""Drafts: a page made ready to be stored, everything but its vectors."""
+"""Drafts: a page made ready to be stored, everything but its vectors and what models say of it."""
 
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha1
 from pathlib import PurePosixPath
 
 from knowledge import chunking, enrichment
 from knowledge.embedding import WINDOW
+from knowledge.enrichment import Described
 from knowledge.errors import Unreadable
 from knowledge.graph import Graph, draw
 from knowledge.models import Document
@@ -91,10 +92,11 @@ def sheets(origin: str, sha1: str, pages: Sequence[Page]) -> list[Sheet]:
 
 
 def draft(sheet: Sheet, folders: Sequence[str], *, window: int = WINDOW, former: str = "") -> Draft:
-    """Return the document with its chunks and what can be said about it. Raises Unreadable.
+    """Return the document with its chunks and what rules can say of it. Raises Unreadable.
 
-    `window` is how many tokens the embedding model sees, `former` the source of the document it
-    goes on with.
+    Chunks go by the keywords that rules find: whoever describes the document later leaves their
+    texts, and so their vectors, as they are. `window` is how many tokens the embedding model
+    sees, `former` the source of the document it goes on with.
     """
     limit = Document._meta.get_field("source").max_length or 0
     if max(len(sheet.source), len(sheet.origin)) > limit:
@@ -105,7 +107,21 @@ def draft(sheet: Sheet, folders: Sequence[str], *, window: int = WINDOW, former:
     )
     if not parts:
         raise Unreadable("there is too little text in it to be found by")
-    return Draft(sheet, page, parts, former, draw(page, parts))
+    return Draft(sheet, page, parts, former)
+
+
+def described(draft: Draft) -> Draft:
+    """Return the draft as models describe it, where there are any. It takes its time."""
+    page = draft.page
+    said = Described(**{each.name: getattr(page, each.name) for each in fields(Described)})
+    # What the page says itself, under the names it was given.
+    own = replace(draft.sheet.page, title=page.title, audience=page.audience, crumbs=page.crumbs)
+    return replace(draft, page=replace(page, **vars(enrichment.describe(own, said))))
+
+
+def drawn(draft: Draft) -> Draft:
+    """Return the draft with the graph that models draw of it, where they do. It takes its time."""
+    return replace(draft, graph=draw(draft.page, draft.parts))
 
 
 def filled(sheet: Sheet, folders: Sequence[str]) -> Page:
@@ -120,7 +136,7 @@ def filled(sheet: Sheet, folders: Sequence[str]) -> Page:
         audience=page.audience[:100],
         crumbs=page.crumbs or [named_like(folder) for folder in folders],
     )
-    return replace(titled, **vars(enrichment.describe(titled)))
+    return replace(titled, **vars(enrichment.by_rules(titled)))
 
 
 def named_like(name: str) -> str:

@@ -1,10 +1,12 @@
 """Known: what a collection holds already, so that the same bytes are stored once."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from knowledge.ingestion.drafts import Sheet
 from knowledge.ingestion.files import is_zip
+from knowledge.ingestion.renewing import Renewal
 from knowledge.models import Copy, Document, Ingest, Item
 
 TAKEN = (Item.Status.NEW, Item.Status.CHANGED, Item.Status.UNCHANGED)
@@ -35,8 +37,10 @@ class Known:
     copies: dict[str, tuple[str, str]] = field(default_factory=dict)  # origin → source, sha1
     # (origin, digest of its bytes) of files that need not be parsed.
     settled: set[tuple[str, str]] = field(default_factory=set)
+    renewal: Renewal = field(init=False)
 
     def __post_init__(self) -> None:
+        self.renewal = Renewal(self.job.collection)
         self.list_items()
         collection = self.job.collection
         documents = Document.objects.filter(collection=collection).order_by("created")
@@ -67,6 +71,12 @@ class Known:
             if is_zip(origin) and status != Item.Status.LISTED
         ]
         self.taken |= {origin for origin, status in states.items() if status in TAKEN}
+
+    def reopen(self, origins: Iterable[str]) -> None:
+        """Have files parsed that hold what they held, if models have more to say of them."""
+        if self.settled:
+            # In place: the loader goes by the same set.
+            self.settled.difference_update(self.renewal.look(origins))
 
     def add(self, held: Held) -> None:
         """Note what is stored, or about to be."""

@@ -21,6 +21,7 @@ WRITTEN = ("status", "body", "sha1", "gone", "warnings")
 def list_items(hold: Hold, item: Item, loaded: Loaded, known: Known) -> None:
     """Append what the item holds to its job, once, and let go of the item's bytes."""
     job = hold.job
+    known.reopen(storable(member.origin)[:LONGEST] for member in loaded.members)
     with transaction.atomic():
         hold.progress()
         fresh = [address for address in loaded.addresses if address not in known.listed]

@@ -80,8 +80,10 @@ class Entry:
     sheet: Sheet
     draft: Draft | None = None  # to be stored
     is_copy: bool = False
-    is_moved: bool = False  # from another file, otherwise unchanged
-    is_left_out: bool = False
+    is_moved: bool = False  # from another file
+    left_out: str = ""  # why
+    # Why it is taken in although it is unchanged: what no model has answered about it.
+    questions: frozenset[str] = frozenset()
 
     @property
     def size(self) -> int:
@@ -161,8 +163,10 @@ def judged(
         raise Unreadable(f"another document of this run has the same source, {sheet.source!r}")
     work.sources.add(sheet.source)
     held, twin = known.by_source.get(sheet.source), known.twin(sheet)
+    questions: frozenset[str] = frozenset()
     if held is not None and held.sha1 == sheet.sha1:
-        if not force:
+        questions = frozenset() if force else known.renewal.questions(sheet)
+        if not force and not questions:
             return Entry(work, sheet, is_moved=held.origin != sheet.origin)
         twin = None
     if twin is not None and not known.is_gone(twin.origin):
@@ -172,12 +176,11 @@ def judged(
         return Entry(work, sheet, is_copy=True)
     former = twin.source if twin is not None and held is None else ""
     made = draft(sheet, folders, window=window, former=former)
-    for reason in made.warnings:
-        work.warn(sheet.source, reason)
     if former:
         known.forget(former)
+    is_moved = held is not None and held.origin != sheet.origin
     known.add(Held(sheet.source, sheet.origin, sheet.sha1))
-    return Entry(work, sheet, made)
+    return Entry(work, sheet, made, is_moved=is_moved, questions=questions)
 
 
 def page_of(document: Document) -> Page:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from django.db import DataError, IntegrityError, transaction
@@ -11,6 +12,7 @@ from django.utils.timezone import now
 
 from knowledge.embedding import Vectors
 from knowledge.errors import Unreadable
+from knowledge.ingestion.describing import Coming, Describing
 from knowledge.ingestion.drafts import Sheet
 from knowledge.ingestion.encoding import CHUNKS_AT_ONCE, Encoder
 from knowledge.ingestion.holding import Hold
@@ -18,6 +20,7 @@ from knowledge.ingestion.known import Known
 from knowledge.ingestion.listing import list_items
 from knowledge.ingestion.loading import Loaded, Loader
 from knowledge.ingestion.pages import Entry, Work, judged, known_page, opened
+from knowledge.ingestion.renewing import is_answered
 from knowledge.ingestion.storing import adopt, copy, store
 from knowledge.models import Item
 
@@ -43,17 +46,18 @@ class Pipeline:
         self.force = bool(self.job.options.get("force"))
         self.known = Known(self.job)
         self.encoder = Encoder(hold, self.tell)
+        self.describing = Describing(self.tell)
         self.entries: list[Entry] = []
         self.last = 0  # number of the item taken last
         self.finished = len(self.known.listed) - self.waiting().count()
 
     def work(self) -> None:
         """Take every waiting item. Raises EmbeddingUnavailable, Lost and Cancelled."""
-        with Loader(self.known.settled) as loader:
+        with Loader(self.known.settled) as loader, self.describing:
             # An archive among the last items adds others.
             while self.waiting().exists():
-                for item, coming in loader.ahead(self.items()):
-                    self.take(item, coming)
+                for entry, coming in self.describing.ahead(self.decisions(loader)):
+                    self.take(entry, coming)
                 self.flush()
 
     def waiting(self) -> QuerySet[Item]:
@@ -64,17 +68,20 @@ class Pipeline:
     def items(self) -> Iterator[Item]:
         """Yield them."""
         while batch := list(self.waiting()[:PAGES_AT_ONCE]):
+            self.known.reopen(item.origin for item in batch)
             for item in batch:
                 self.last = item.number
                 yield item
 
-    def take(self, item: Item, coming: "Future[Loaded]") -> None:
-        """Decide on every page of an item, storing whenever there is a batch."""
-        self.hold.current = item.origin
-        self.tell()
-        # A generator, so that what goes wrong in storing a batch is not this item's fault.
-        for entry in self.decided(Work(item), coming):
-            self.enter(entry)
+    def decisions(self, loader: Loader) -> Iterator[Entry]:
+        """Yield what is to happen with every page of every item.
+
+        A generator, so that what goes wrong in storing a batch is not this item's fault.
+        """
+        for item, coming in loader.ahead(self.items()):
+            self.hold.current = item.origin
+            self.tell()
+            yield from self.decided(Work(item), coming)
 
     def decided(self, work: Work, coming: "Future[Loaded]") -> Iterator[Entry]:
         """Yield what is to happen with the pages of an item, from the first unfinished one."""
@@ -99,8 +106,31 @@ class Pipeline:
         except Unreadable as error:
             if work.is_single:
                 raise
-            work.warn(sheet.source, f"left out, {error}")
-            return Entry(work, sheet, is_left_out=True)
+            return Entry(work, sheet, left_out=str(error))
+
+    def take(self, entry: Entry, coming: Coming | None) -> None:
+        """Put a page in line once it is described; what models fail over skips its item."""
+        ready = None
+        if not entry.work.is_over:
+            with self.blamed(entry.work):
+                ready = self.completed(entry, coming)
+        if ready is not None:
+            self.enter(ready)
+        else:
+            # Others of the same bytes or the same source may have its place.
+            self.known.forget(entry.sheet.source)
+
+    def completed(self, entry: Entry, coming: Coming | None) -> Entry:
+        """Return the entry as models describe it; what they have not answered is unchanged."""
+        if entry.left_out:
+            entry.work.warn(entry.sheet.source, f"left out, {entry.left_out}")
+        if entry.draft is None:
+            return entry
+        made = self.describing.result(entry.draft, coming)
+        for reason in made.warnings:
+            entry.work.warn(entry.sheet.source, reason)
+        is_vain = bool(entry.questions) and not is_answered(made, entry.questions)
+        return replace(entry, draft=None if is_vain else made)
 
     def enter(self, entry: Entry) -> None:
         """Put a page in line; what waits is stored when the page would make it too much."""
@@ -126,7 +156,7 @@ class Pipeline:
                     with self.blamed(entry.work):
                         self.write(entry, vectors[begin:end])
                 else:
-                    entry.work.pass_over() if entry.is_left_out else entry.work.count("unchanged")
+                    entry.work.pass_over() if entry.left_out else entry.work.count("unchanged")
                     quiet[entry.work.item.pk] = entry.work
                 self.finished += entry.work.is_over
             begin = end
@@ -140,7 +170,8 @@ class Pipeline:
         with transaction.atomic():
             self.hold.progress()
             if entry.draft is not None:
-                outcome = store(collection, entry.draft, vectors, force=self.force)
+                force = self.force or bool(entry.questions)
+                outcome = store(collection, entry.draft, vectors, force=force)
                 work.count(outcome, entry.size if outcome in {"new", "changed"} else 0)
             elif entry.is_copy:
                 twin = copy(collection, entry.sheet)

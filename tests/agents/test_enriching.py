@@ -10,7 +10,7 @@ from agents import enriching
 from agents.llm.choices import Choice
 from agents.models import ModelCall, Price
 from knowledge import ingestion
-from knowledge.enrichment import describe
+from knowledge.enrichment import by_rules, describe
 from knowledge.ingestion import removal
 from knowledge.ingestion.report import Report
 from knowledge.models import Document
@@ -75,7 +75,7 @@ def test_the_same_text_is_paid_for_once(described: Scripted, tmp_path: Path) -> 
 def test_who_was_killed_after_the_reply_does_not_pay_again(described: Scripted) -> None:
     page = Page(TEXT, title="Fog")
     for _ in range(2):
-        assert describe(page).summary == SAID["summary"]
+        assert describe(page, by_rules(page)).summary == SAID["summary"]
     assert len(described.server.ledger) == 1
 
 
@@ -109,7 +109,8 @@ def test_without_a_model_nobody_is_asked_and_nothing_is_said(
 
 def test_of_a_long_document_the_beginning_and_the_headings_are_read(described: Scripted) -> None:
     sections = "".join(f"\n\n## Part {number}\n\n" + "It rains. " * 300 for number in range(20))
-    describe(Page(f"# Fog{sections}", title="Fog"))
+    page = Page(f"# Fog{sections}", title="Fog")
+    describe(page, by_rules(page))
     (asked,) = described.server.ledger
     assert "Part 19" in asked.user
     assert len(asked.user) < enriching.BEGINNING + enriching.OUTLINE + 500

@@ -1,6 +1,5 @@
 """Enrichment: what a document's own words say about it."""
 
-
 from knowledge import enrichment
 from knowledge.parsing import Page
 
@@ -92,7 +91,7 @@ def test_what_a_page_says_about_itself_is_kept() -> None:
         keypoints=["They sail."],
         keywords=["boats"],
     )
-    found = enrichment.describe(said)
+    found = enrichment.by_rules(said)
     assert (found.language, found.description, found.summary) == (
         "fr",
         "About ferries.",
@@ -102,7 +101,7 @@ def test_what_a_page_says_about_itself_is_kept() -> None:
 
 
 def test_what_a_page_leaves_out_is_found_in_its_text() -> None:
-    found = enrichment.describe(Page(PAGE, title="Ferry"))
+    found = enrichment.by_rules(Page(PAGE, title="Ferry"))
     assert (found.language, found.description) == ("en", "The ferry sails at night.")
     assert len(found.keywords) == len(set(found.keywords)) <= 12
     assert found.summary
