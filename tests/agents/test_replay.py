@@ -200,7 +200,7 @@ def test_a_file_with_other_variables_is_refused(tmp_path: Path) -> None:
         "---\nvariables: {question: data}\nsamples: {question: a}\n---\n# evaluator\n\n"
         "Judge.\n\n<!-- user -->\n{{ question }}\n"
     )
-    with pytest.raises(CommandError, match="differ in the variables: .*passages"):
+    with pytest.raises(CommandError, match=r"differ in the variables: .*passages"):
         call_command("replay", str(uuid4()), "--prompt", f"evaluator={file}")
 
 

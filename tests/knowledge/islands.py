@@ -52,6 +52,29 @@ def digest(text: str) -> str:
     return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
+def entities(source: str) -> list[EntityRecord]:
+    """Two things of one name, and the page itself."""
+    return [
+        EntityRecord(name="The island", kind="place", names=["The island", "Skerry"]),
+        EntityRecord(name=source, kind="page", names=[source]),
+        EntityRecord(name="The Island", kind="organisation", names=["the island"]),
+    ]
+
+
+def relations(last: int) -> list[RelationRecord]:
+    """One that a first chunk states, and one that the last does."""
+    return [
+        RelationRecord(
+            subject=2, predicate="publishes", object=1, chunk=1,
+            valid_from=date(2024, 3, 1), valid_to=None,
+        ),
+        RelationRecord(
+            subject=1, predicate="is about", object=0, chunk=last, valid_from=None,
+            valid_to=date(2026, 3, 4),
+        ),
+    ]  # fmt: skip
+
+
 def entry(source: str, texts: list[str], *, version: int = 2) -> Entry:
     """A document of one section to a text, with a copy and a former version."""
     record = DocumentRecord(
@@ -88,21 +111,8 @@ def entry(source: str, texts: list[str], *, version: int = 2) -> Entry:
                 source=f"copy/{source}", origin=f"copy/{source}", sha1="1" * 40, created=THEN
             )
         ],
-        entities=[
-            EntityRecord(name="The island", kind="place", names=["The island", "Skerry"]),
-            EntityRecord(name=source, kind="page", names=[source]),
-            EntityRecord(name="The Island", kind="organisation", names=["the island"]),
-        ],
-        relations=[
-            RelationRecord(
-                subject=2, predicate="publishes", object=1, chunk=1,
-                valid_from=date(2024, 3, 1), valid_to=None,
-            ),
-            RelationRecord(
-                subject=1, predicate="is about", object=0, chunk=len(texts), valid_from=None,
-                valid_to=date(2026, 3, 4),
-            ),
-        ],
+        entities=entities(source),
+        relations=relations(len(texts)),
         models=[],
     )  # fmt: skip
     former = VersionRecord(

@@ -6,7 +6,7 @@ import uuid
 from argparse import ArgumentParser, _SubParsersAction
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeAlias, cast
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
@@ -30,6 +30,7 @@ from knowledge.management.progress import progress
 from knowledge.management.watching import watched
 from knowledge.models import Ingest
 
+Kinds: TypeAlias = "_SubParsersAction[ArgumentParser]"
 Result = tuple[Any, RenderableType]  # as JSON values, and for people
 
 
@@ -75,18 +76,12 @@ class Command(BaseCommand):
             "golden", help="how many of the documents marked as answers are found, per collection"
         )
         marked.add_argument("collections", nargs="+", metavar="COLLECTION")
-        cited = kinds.add_parser(
-            "citations",
-            help="whether it is known which claims their sources support: a file of lines with "
-            "claim, evidence, label and supporting_sentences, as in WiCE",
-        )
-        cited.add_argument("file", type=Path, metavar="FILE")
         for kind, measure in (
             (found, measure_retrieval),
             (marked, measure_golden),
             (known, measure_answerability),
             (read, measure_parsing),
-            (cited, measure_citations),
+            (_citations_arguments(kinds), measure_citations),
             (_injection_arguments(kinds), measure_injection),
         ):
             kind.set_defaults(measure=measure)
@@ -112,7 +107,17 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _injection_arguments(kinds: "_SubParsersAction[ArgumentParser]") -> ArgumentParser:
+def _citations_arguments(kinds: Kinds) -> ArgumentParser:
+    parser = kinds.add_parser(
+        "citations",
+        help="whether it is known which claims their sources support: a file of lines with "
+        "claim, evidence, label and supporting_sentences, as in WiCE",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE")
+    return parser
+
+
+def _injection_arguments(kinds: Kinds) -> ArgumentParser:
     parser = kinds.add_parser(
         "injection",
         help="whether orders in questions and documents come through when every model obeys them: "
