@@ -75,6 +75,7 @@ VALUES: dict[str, Callable[[Asked], Any]] = {
     "vagueness_score": lambda _: 0.1,
     "vague": lambda _: False,
     "summary": lambda _: "They talked about the Teapot.",
+    "description": lambda _: "What the Teapot does.",
 }
 
 

@@ -25,9 +25,10 @@ def written() -> Iterator[list[str]]:
         asked.append(f"{question}: {', '.join(languages)}")
         return [("expand", "foghorn", 0.5), ("hyde", "It sounds at night.", 0.5)]
 
-    expansion.register(alternatives)  # type: ignore[arg-type]
+    before = expansion._sources[:]
+    expansion._sources[:] = [alternatives]  # type: ignore[list-item]
     yield asked
-    expansion._sources.clear()
+    expansion._sources[:] = before
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """A server that is strict in another way: two settings are enough to use it all the same."""
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,27 +17,12 @@ from assistant.askers import choices, resolved
 from knowledge.providers import from_environment
 from prompts.prompt import Prompt
 from tests.agents.llm.asking import Verdict
-from tests.scripted import Asked, ModelServer, Said
+from tests.scripted import ModelServer
+from tests.strict import KNOWN, strict
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-KNOWN = {"model", "messages", "max_tokens"}
 ASKED: dict[str, Any] = {"question": "Is it good?", "hour": "noon"}
-
-
-def strict(asked: Asked) -> Said:
-    """No unknown parameter, no stream, no JSON schema, no usage; fields of its own everywhere."""
-    if unknown := sorted(set(asked.body) - KNOWN):
-        told = [{"type": "extra_forbidden", "loc": ["body", unknown[0]], "input": asked.body}]
-        return Said(status=422, body=json.dumps({"detail": told}))
-    shaped = "JSON schema" in asked.system
-    reply = json.dumps({"good": True, "why": "it says so"}) if shaped else "It is good."
-    return Said(
-        f"Here you are:\n\n```json\n{reply}\n```\n" if shaped else reply,
-        finish="" if shaped else "eos",
-        usage=False,
-        extra={"system_fingerprint": None, "timings": {"ms": 1.5}, "reasoning": "hm"},
-    )
 
 
 @pytest.fixture
@@ -67,9 +51,9 @@ def model(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
 def test_a_shape_is_asked_for_and_got(
     model: Callable[[], Model], server: ModelServer, probe: Prompt
 ) -> None:
-    assert model().ask(probe, Verdict, **ASKED) == Verdict(good=True, why="it says so")
+    assert model().ask(probe, Verdict, **ASKED) == Verdict(good=False, why="")
     learning = len(server.ledger)
-    assert model().ask(probe, Verdict, **ASKED).good
+    assert not model().ask(probe, Verdict, **ASKED).good
     assert len(server.ledger) == learning + 1
     assert set(server.ledger[-1].body) == KNOWN
 
@@ -79,7 +63,7 @@ def test_a_text_is_written_and_told(
 ) -> None:
     heard: list[str] = []
     reply = model().write(probe, on_text=heard.append, **ASKED)
-    assert heard == [reply.text] == ["It is good."]
+    assert heard == [reply.text] == ["Nothing is said. [C1]"]
     assert reply.finish_reason == "stop"
 
 

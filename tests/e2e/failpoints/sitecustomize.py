@@ -192,6 +192,19 @@ def of_reading(process: Any) -> None:
     wrap(process.Child, "ask", asking)
 
 
+def of_describing(describing: Any) -> None:
+    """Have the threads that ask models of documents work for the job."""
+
+    def asking(act: Act) -> Act:
+        def acting(*args: Any) -> Any:
+            working.role = INGEST
+            return act(*args)
+
+        return acting
+
+    wrap(describing.Describing, "work", asking)
+
+
 def of_encoding(encoding: Any) -> None:
     """Put a moment after vectors were made, when nobody has stored them yet."""
     wrap(encoding.Encoder, "encoded", after("after_encoding"))
@@ -237,6 +250,7 @@ PATCHES: dict[str, Callable[[Any], None]] = {
     "knowledge.search.recent": of_recent,
     "knowledge.ingestion.holding": of_holding,
     "knowledge.reading.process": of_reading,
+    "knowledge.ingestion.describing": of_describing,
     "knowledge.ingestion.encoding": of_encoding,
     "knowledge.ingestion.pages": of_pages,
     "knowledge.ingestion.pipeline": of_pipeline,

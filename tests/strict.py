@@ -1,0 +1,32 @@
+"""Strict: a model server that takes less than OpenAI's and says more, as those of one's own do."""
+
+import json
+import re
+from dataclasses import replace
+
+from agents.bench.modelserver import Asked, Said
+from agents.bench.replies import sensible
+
+KNOWN = {"model", "messages", "max_tokens"}
+SPELLED = re.compile(r"JSON schema.*?^(\{.*\})$", re.DOTALL | re.MULTILINE)
+
+
+def strict(asked: Asked) -> Said:
+    """No unknown parameter, no stream, no JSON schema, no usage; fields of its own everywhere."""
+    if unknown := sorted(set(asked.body) - KNOWN):
+        told = [{"type": "extra_forbidden", "loc": ["body", unknown[0]], "input": asked.body}]
+        return Said(status=422, body=json.dumps({"detail": told}))
+    spelled = SPELLED.search(asked.system)
+    text = _shaped(asked, spelled[1]) if spelled else str(sensible(asked))
+    return Said(
+        text,
+        finish="" if spelled else "eos",
+        usage=False,
+        extra={"system_fingerprint": None, "timings": {"ms": 1.5}, "reasoning": "hm"},
+    )
+
+
+def _shaped(asked: Asked, schema: str) -> str:
+    told = {"response_format": {"json_schema": {"schema": json.loads(schema)}}}
+    reply = sensible(replace(asked, body=asked.body | told))
+    return f"Here you are:\n\n```json\n{json.dumps(reply, ensure_ascii=False)}\n```\n"
