@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from knowledge.evaluation.metrics import best_threshold
-
 # Of questions about something else this share may pass; raised where it costs little, the
 # threshold still need not be higher than where next to none does.
 FALSE_ALARMS, NONE = 0.05, 0.001
@@ -102,3 +100,22 @@ def upper(scores: Sequence[float], share: float) -> float:
     """
     middle, quarter = np.quantile(scores, [0.5, 0.75])
     return float(middle + DEVIATIONS[share] / QUARTER * (quarter - middle))
+
+
+def best_threshold(positives: Sequence[float], negatives: Sequence[float]) -> tuple[float, float]:
+    """Return the threshold that parts both best, and Youden's J there (0 to 1).
+
+    J = share of positives at or above it + share of negatives below it - 1 (Youden 1950). Half
+    way between two neighbouring scores; of several equally good ones the lowest.
+    """
+    scores = np.unique([*positives, *negatives])
+    if not len(scores):
+        return 0.0, 0.0
+    kept = 1 - np.searchsorted(np.sort(positives), scores, side="left") / max(1, len(positives))
+    refused = np.searchsorted(np.sort(negatives), scores, side="left") / max(1, len(negatives))
+    gain = kept + refused - 1
+    best = int(gain.argmax())
+    below = scores[max(0, best - 1)]
+    middle = (below + scores[best]) / 2
+    # Between two floats that are neighbours lies nothing.
+    return float(middle if middle > below else scores[best]), float(gain[best])

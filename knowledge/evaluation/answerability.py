@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic import Field
 
+from knowledge.calibration.threshold import best_threshold
 from knowledge.evaluation.lines import Line, Unjudgeable, read
-from knowledge.evaluation.metrics import area_under_curve, best_threshold, detection
+from knowledge.evaluation.metrics import area_under_curve, detection
 from knowledge.search import search
 
 Watch = Callable[[int, int], None]  # told how many questions are asked, of how many

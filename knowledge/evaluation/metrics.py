@@ -66,22 +66,3 @@ def detection(said: Sequence[bool], true: Sequence[bool]) -> Detection:
     found = hits / sum(true) if any(true) else None
     both = sum(said) + sum(true)
     return Detection(precision, found, 2 * hits / both if both else None)
-
-
-def best_threshold(positives: Sequence[float], negatives: Sequence[float]) -> tuple[float, float]:
-    """Return the threshold that parts both best, and Youden's J there (0 to 1).
-
-    J = share of positives at or above it + share of negatives below it - 1 (Youden 1950). Half
-    way between two neighbouring scores; of several equally good ones the lowest.
-    """
-    scores = np.unique([*positives, *negatives])
-    if not len(scores):
-        return 0.0, 0.0
-    kept = 1 - np.searchsorted(np.sort(positives), scores, side="left") / max(1, len(positives))
-    refused = np.searchsorted(np.sort(negatives), scores, side="left") / max(1, len(negatives))
-    gain = kept + refused - 1
-    best = int(gain.argmax())
-    below = scores[max(0, best - 1)]
-    middle = (below + scores[best]) / 2
-    # Between two floats that are neighbours lies nothing.
-    return float(middle if middle > below else scores[best]), float(gain[best])

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowledge.calibration.threshold import best_threshold
 from knowledge.evaluation import metrics
 
 GRADES = {"a": 2, "b": 1, "c": 0, "d": 1}
@@ -71,21 +72,21 @@ def test_detection_that_says_nothing_has_no_precision() -> None:
 
 
 def test_best_threshold_lies_between_what_it_parts() -> None:
-    threshold, gain = metrics.best_threshold([0.6, 0.8], [0.2, 0.4])
+    threshold, gain = best_threshold([0.6, 0.8], [0.2, 0.4])
     assert threshold == pytest.approx(0.5)
     assert gain == 1.0
 
 
 def test_best_threshold_gives_up_the_least_when_both_mix() -> None:
     # All kept, 3 of 4 refused.
-    threshold, gain = metrics.best_threshold([0.2, 0.5, 0.6, 0.7], [0.05, 0.1, 0.15, 0.55])
+    threshold, gain = best_threshold([0.2, 0.5, 0.6, 0.7], [0.05, 0.1, 0.15, 0.55])
     assert gain == pytest.approx(0.75)
     assert threshold == pytest.approx(0.175)
 
 
 @given(scores, scores)
 def test_no_threshold_parts_better(positives: list[float], negatives: list[float]) -> None:
-    threshold, gain = metrics.best_threshold(positives, negatives)
+    threshold, gain = best_threshold(positives, negatives)
 
     def youden(at: float) -> float:
         kept = sum(each >= at for each in positives) / len(positives)
