@@ -1,7 +1,8 @@
 """Attributes: every word the payload of an envelope may hold, its shape and who provides it."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from types import SimpleNamespace
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -235,7 +236,30 @@ WORK: dict[str, Any] = {
     "summary_update": SummaryUpdate,
 }
 
+# Written for people who read the trace: no agent, no table, no memory and no reply reads these.
+TRACE = frozenset(
+    {
+        "confidence",
+        "corrections_made",
+        "related_history",
+        "guardrails_passed",
+        "within_scope",
+        "guardrails_confidence",
+        "guardrails_analysis",
+        "route_confidence",
+        "route_analysis",
+        "query_type",
+        "complexity_score",
+        "vagueness_score",
+        "context_structure",
+        "generation_error",
+        "route_hint",
+    }
+)
+
 ATTRIBUTES: dict[str, Any] = MEMORY | BOOKKEEPING | WORK
+# The shapes without their bounds, as views state them: what is read was checked when written.
+SHAPES: dict[str, Any] = get_type_hints(SimpleNamespace(__annotations__=ATTRIBUTES))
 ADAPTERS: dict[str, TypeAdapter[Any]] = {
     name: TypeAdapter(shape) for name, shape in ATTRIBUTES.items()
 }

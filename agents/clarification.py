@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from django.conf import settings
 from pydantic import BaseModel
 
-from agents.attributes import DECLINING, Reason
+from agents.attributes import DECLINING, Passage, Reason, Remark
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citing import normalised, without_markers
 from agents.documentation.links import Addresses, harmless
@@ -61,6 +62,23 @@ PROMPT = Prompt(
 )
 
 
+class Asked(View):
+    """What clarification reads: who asks what of the user, and what there is to offer."""
+
+    needs_clarification: bool = False
+    clarification_reason: Reason = Reason.INSUFFICIENT_CONTEXT
+    clarification_message: str = ""
+    language: str = ENGLISH
+    stage: str = ""
+    clarifying_questions: list[str] = []
+    search_results: list[Passage] = []
+    search_stats: dict[str, Any] = {}
+    history: list[Remark] = []
+    clarification_rounds: int = 0
+    offers: list[str] = []
+    translation_confidence: float | None = None
+
+
 def _type(reason: Reason, offered: Sequence[str]) -> str:
     if reason in DECLINING:
         return "scope"
@@ -73,17 +91,17 @@ def _listed(lead: Phrase, offered: Sequence[str], language: str) -> str:
     return "\n".join([lead.said_in(language), *(f"- {option}" for option in offered)])
 
 
-def _near(view: View) -> bool:
+def _near(view: Asked) -> bool:
     """Whether what was found is about the question, by search's own measure if there is one."""
-    stats = view.search_stats or {}
+    stats = view.search_stats
     confidence, threshold = stats.get("confidence"), stats.get("threshold")
-    passages = view.search_results or []
+    passages = view.search_results
     if confidence is None or threshold is None:
         return any(p.cosine is None or p.cosine >= CLOSE for p in passages)
     return bool(passages) and bool(confidence >= threshold)
 
 
-def _lead(view: View, reason: Reason) -> Phrase:
+def _lead(view: Asked, reason: Reason) -> Phrase:
     """What the options are, said no stronger than they were found."""
     if reason in OPEN and reason is not Reason.VAGUE_REQUEST:
         return Phrase.MEANT
@@ -103,17 +121,17 @@ def plain(text: str) -> str:
     return " ".join(harmless(MARKUP.sub("", said), nowhere).split())[:LONGEST_PARTICULAR]
 
 
-def _message(view: View) -> str:
-    return plain(view.clarification_message or "")
+def _message(view: Asked) -> str:
+    return plain(view.clarification_message)
 
 
-def _questions(view: View) -> list[str]:
-    return list(filter(None, map(plain, view.clarifying_questions or [])))
+def _questions(view: Asked) -> list[str]:
+    return list(filter(None, map(plain, view.clarifying_questions)))
 
 
-def _asked(view: View, reason: Reason, offered: Sequence[str], language: str) -> list[str]:
+def _asked(view: Asked, reason: Reason, offered: Sequence[str], language: str) -> list[str]:
     """The paragraphs of a question back: what is unclear, then what to choose from."""
-    passages = view.search_results or []
+    passages = view.search_results
     first = [reason_said(reason, language)]
     if reason in PARTICULAR:
         first.extend(filter(None, [_message(view)]))
@@ -133,13 +151,13 @@ def _asked(view: View, reason: Reason, offered: Sequence[str], language: str) ->
     return paragraphs
 
 
-def _closes(view: View) -> bool:
-    return bool((view.clarification_rounds or 0) >= settings.MAX_CLARIFICATION_ROUNDS)
+def _closes(view: Asked) -> bool:
+    return bool(view.clarification_rounds >= settings.MAX_CLARIFICATION_ROUNDS)
 
 
-def _candidates(view: View, most: int = MOST_OPTIONS) -> list[str]:
+def _candidates(view: Asked, most: int = MOST_OPTIONS) -> list[str]:
     """What exists and can be offered: what was found, or else documents of the collection."""
-    return options(view.search_results or [], most) or (view.offers or [])[:most]
+    return options(view.search_results, most) or view.offers[:most]
 
 
 class Wording(BaseModel):
@@ -152,23 +170,10 @@ class Wording(BaseModel):
 
 @llm_agent(
     Role.CLARIFICATION,
-    reads=(
-        "needs_clarification",
-        "clarification_reason",
-        "clarification_message",
-        "language",
-        "stage",
-        "clarifying_questions",
-        "search_results",
-        "search_stats",
-        "history",
-        "clarification_rounds",
-        "offers",
-        "translation_confidence",
-    ),
+    reads=Asked,
     writes=("response", "clarification_type", "suggested_actions"),
 )
-def ask(view: View, llm: Model) -> Writes:
+def ask(view: Asked, llm: Model) -> Writes:
     """Let the model word the question and choose among what exists; close in fixed words.
 
     Of what is declined the model sees the reason alone: so it cannot repeat it. Raises
@@ -176,20 +181,20 @@ def ask(view: View, llm: Model) -> Writes:
     """
     if _closes(view):
         return say(view)
-    reason = view.clarification_reason or Reason.INSUFFICIENT_CONTEXT
-    language = view.language or ENGLISH
+    reason = view.clarification_reason
+    language = view.language
     declining = reason in DECLINING
     candidates = _candidates(view, MOST_CANDIDATES)
     said = llm.ask(
         PROMPT,
         Wording,
-        documents=tuple(dict.fromkeys(p.document_id for p in view.search_results or [])),
+        documents=tuple(dict.fromkeys(p.document_id for p in view.search_results)),
         language=english_name(language),
         reason=f"{reason.value}: {reason_said(reason, ENGLISH)}",
         scope=capabilities(ENGLISH, settings.DOMAIN_NAME),
         details="" if declining else _message(view),
         questions="" if declining else "\n".join(_questions(view)),
-        history=[] if declining else shown((view.history or [])[-RECENT:]),
+        history=[] if declining else shown(view.history[-RECENT:]),
         options=[
             Block("option", each, {"number": str(number)})
             for number, each in enumerate(candidates, start=1)
@@ -216,10 +221,10 @@ def chosen(said: Wording, candidates: Sequence[str]) -> list[str]:
 
 
 @ask.without_model
-def say(view: View) -> Writes:
+def say(view: Asked) -> Writes:
     """Say why, then offer what exists; after the last round close instead of asking."""
-    language = view.language or ENGLISH
-    reason = view.clarification_reason or Reason.INSUFFICIENT_CONTEXT
+    language = view.language
+    reason = view.clarification_reason
     offered = _candidates(view)
     if _closes(view):
         paragraphs = [

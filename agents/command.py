@@ -27,12 +27,15 @@ def _set_language(wish: str, language: str) -> Writes:
     return {"response": response, "memory_updates": MemoryUpdates(language_preference=chosen)}
 
 
-@agent(
-    Role.COMMAND,
-    reads=("text", "language_preference"),
-    writes=("response", "memory_updates"),
-)
-def obey(view: View) -> Writes:
+class Typed(View):
+    """What the command reads."""
+
+    text: str = ""
+    language_preference: str | None = None
+
+
+@agent(Role.COMMAND, reads=Typed, writes=("response", "memory_updates"))
+def obey(view: Typed) -> Writes:
     """Answer `/help`, `/start` and `/language NAME`; to anything else say what exists."""
     language = view.language_preference or ENGLISH
     name, _, rest = view.text.strip().partition(" ")

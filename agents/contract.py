@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_type_hints
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agents.attributes import ADAPTERS, BOOKKEEPING, MEMORY, UNIVERSAL, WORK
-from agents.errors import ContractError
+from agents.attributes import ADAPTERS, BOOKKEEPING, MEMORY, SHAPES, UNIVERSAL, WORK
+from agents.errors import ContractError, UndeclaredRead
 from agents.llm.outcomes import ModelFailure
 from agents.names import Role
 
@@ -35,43 +35,47 @@ SYSTEM_FIELDS = frozenset(
 )
 
 
-class View:
-    """What one agent sees of the payload: the attributes it declared to read, parsed.
+class View(BaseModel):
+    """What one agent sees of the payload: the attributes that its class declares, parsed.
 
-    An attribute nobody has written yet reads as None.
+    A class per role says with annotations what is read, each as its shape in `attributes.py`, and
+    with defaults how an attribute reads that nobody has written yet.
     """
 
-    def __init__(self, contract: "Contract", payload: Mapping[str, Any]) -> None:
-        self._contract = contract
-        self._values = {
-            name: ADAPTERS[name].validate_python(payload[name])
-            for name in contract.reads
-            if payload.get(name) is not None
-        }
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if name not in self._contract.reads:
-            raise ContractError(
-                f"{self._contract.role} read {name!r}, which its contract does not declare "
-                f"(reads: {', '.join(self._contract.reads)})"
+    @classmethod
+    def of(cls, payload: Mapping[str, Any]) -> Self:
+        """Return what the class declares of a payload."""
+        names = [name for name in cls.model_fields if payload.get(name) is not None]
+        return cls.model_validate({name: payload[name] for name in names})
+
+    if not TYPE_CHECKING:
+        # Not for the type checker's eyes: it would take every attribute for declared.
+        def __getattr__(self, name: str) -> Any:
+            """Raise UndeclaredRead."""
+            view = type(self)
+            raise UndeclaredRead(
+                f"{view.__module__} read {name!r}, which {view.__name__} does not declare "
+                f"(reads: {', '.join(view.model_fields)})"
             )
-        return self._values.get(name)
+
+
+V = TypeVar("V", bound=View)
 
 
 @dataclass(frozen=True)
-class Contract:
-    """An agent's declaration: its role, the attributes it reads and those it may write."""
+class Contract(Generic[V]):
+    """An agent's declaration: its role, its view of the payload, and what it may write."""
 
     role: Role
-    reads: tuple[str, ...]
+    view: type[V]
     writes: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        for name in self.reads:
-            if name not in ADAPTERS:
-                raise ContractError(f"{self.role} declares to read {name!r}: no such attribute")
+        for name, shape in get_type_hints(self.view).items():
+            if name in self.reads:
+                self._check_read(name, shape)
         for name in self.writes:
             if name in SYSTEM_FIELDS or name in BOOKKEEPING or name in MEMORY:
                 raise ContractError(
@@ -79,6 +83,23 @@ class Contract:
                 )
             if name not in WORK:
                 raise ContractError(f"{self.role} declares to write {name!r}: no such attribute")
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The attributes that the view declares."""
+        return tuple(self.view.model_fields)
+
+    def _check_read(self, name: str, shape: Any) -> None:
+        if name not in SHAPES:
+            raise ContractError(f"{self.role} declares to read {name!r}: no such attribute")
+        if shape not in (SHAPES[name], SHAPES[name] | None):
+            raise ContractError(
+                f"{self.role} declares to read {name!r} as {shape}: it is {SHAPES[name]}"
+            )
+        if self.view.model_fields[name].is_required():
+            raise ContractError(
+                f"{self.role} does not say how {name!r} reads while nobody has written it"
+            )
 
     def checked(self, writes: Writes) -> Writes:
         """Return `writes` as JSON values, or raise a ContractError that names the attribute."""
@@ -104,9 +125,9 @@ class Contract:
         return ADAPTERS[name].dump_python(parsed, mode="json")
 
 
-Work = Callable[[View], Writes]
-Thought = Callable[[View, "Model"], Writes]
-Amends = Callable[[View, ModelFailure], Writes]
+Work = Callable[[V], Writes]
+Thought = Callable[[V, "Model"], Writes]
+Amends = Callable[[V, ModelFailure], Writes]
 
 
 @dataclass(frozen=True)
@@ -119,31 +140,31 @@ class Done:
 
 
 @dataclass
-class Agent:
+class Agent(Generic[V]):
     """A contract and the pure verbs that fulfil it: with a model, and without one."""
 
-    contract: Contract
-    work: Work | None = None
-    thought: Thought | None = None
-    amends: Amends | None = None
+    contract: Contract[V]
+    work: Work[V] | None = None
+    thought: Thought[V] | None = None
+    amends: Amends[V] | None = None
 
     def __call__(self, payload: Mapping[str, Any]) -> Writes:
         """Run on a payload without a model; return checked writes (JSON values)."""
         return self.perform(payload, None).writes
 
-    def without_model(self, work: Work) -> Work:
+    def without_model(self, work: Work[V]) -> Work[V]:
         """Declare how the role works when there is no model, or it cannot be asked."""
         self.work = work
         return work
 
-    def after_failure(self, amends: Amends) -> Amends:
+    def after_failure(self, amends: Amends[V]) -> Amends[V]:
         """Declare what the role does instead of that once its model was asked and failed."""
         self.amends = amends
         return amends
 
     def perform(self, payload: Mapping[str, Any], llm: "Model | None") -> Done:
         """Run on a payload, with the model if there is one and it can be asked."""
-        view = View(self.contract, payload)
+        view = self.contract.view.of(payload)
         degraded = ""
         if self.thought and llm:
             try:
@@ -161,35 +182,33 @@ class Agent:
         return Done(self.contract.checked(self.work(view)), mode, degraded)
 
 
-REGISTRY: dict[Role, Agent] = {}
+REGISTRY: dict[Role, Agent[Any]] = {}
 
 
-def agent(
-    role: Role, *, reads: tuple[str, ...], writes: tuple[str, ...]
-) -> Callable[[Work], Agent]:
+def agent(role: Role, *, reads: type[V], writes: tuple[str, ...]) -> Callable[[Work[V]], Agent[V]]:
     """Declare the decorated function as the agent of `role` and register it."""
 
-    def declare(work: Work) -> Agent:
+    def declare(work: Work[V]) -> Agent[V]:
         return _registered(Agent(Contract(role, reads, writes), work=work))
 
     return declare
 
 
 def llm_agent(
-    role: Role, *, reads: tuple[str, ...], writes: tuple[str, ...]
-) -> Callable[[Thought], Agent]:
+    role: Role, *, reads: type[V], writes: tuple[str, ...]
+) -> Callable[[Thought[V]], Agent[V]]:
     """Declare the decorated function as the agent of `role`, which asks a model.
 
     What it does when no model can be asked is declared beside it: `@….without_model`.
     """
 
-    def declare(thought: Thought) -> Agent:
+    def declare(thought: Thought[V]) -> Agent[V]:
         return _registered(Agent(Contract(role, reads, writes), thought=thought))
 
     return declare
 
 
-def _registered(declared: Agent) -> Agent:
+def _registered(declared: Agent[V]) -> Agent[V]:
     role = declared.contract.role
     if role in REGISTRY:
         raise ContractError(f"{role} has two agents")

@@ -14,3 +14,7 @@ class ContractError(AgentError):
     """An agent broke its contract."""
 
     permanent = True
+
+
+class UndeclaredRead(ContractError, AttributeError):
+    """An agent read an attribute that its view does not declare."""

@@ -8,15 +8,23 @@ from agents.names import Role, Route
 from agents.phrases import Phrase, capabilities
 
 
+class Situation(View):
+    """What the fallback reads: who asks, and what there is to offer."""
+
+    text: str = ""
+    language: str = ENGLISH
+    enabled_routes: list[Route] = []
+
+
 @agent(
     Role.FALLBACK,
-    reads=("text", "language", "enabled_routes"),
+    reads=Situation,
     writes=("response", "suggested_actions", "route_hint"),
 )
-def offer(view: View) -> Writes:
+def offer(view: Situation) -> Writes:
     """Name the routes that are open; hint at the one to try next."""
-    language = view.language or ENGLISH
-    routes = [route for route in view.enabled_routes or [] if route is not Route.FALLBACK]
+    language = view.language
+    routes = [route for route in view.enabled_routes if route is not Route.FALLBACK]
     actions = [Phrase[f"ROUTE_{route.name}"].said_in(language) for route in routes]
     actions.append(Phrase.SUGGEST_HELP.said_in(language))
     sentences = (

@@ -47,22 +47,30 @@ class Condensed(BaseModel):
     summary: str = Field(min_length=1, max_length=LONGEST_CONDENSED)
 
 
-@llm_agent(Role.MEMORY, reads=("summary", "leaving", "facts"), writes=("summary_update",))
-def condense(view: View, llm: Model) -> Writes:
+class Leaving(View):
+    """What memory reads: the messages that leave the history, and what is known without them."""
+
+    summary: str = ""
+    leaving: list[Remark] = []
+    facts: list[str] = []
+
+
+@llm_agent(Role.MEMORY, reads=Leaving, writes=("summary_update",))
+def condense(view: Leaving, llm: Model) -> Writes:
     """Let the model write the summary anew, with what the messages add to it.
 
     Raises ModelFailure also for a summary that forgets what it had to keep.
     """
-    leaving = view.leaving or []
+    leaving = view.leaving
     if not leaving:
         return {}
-    before = settled(view.summary or "")
+    before = settled(view.summary)
     found = llm.ask(
         PROMPT,
         Condensed,
         summary="\n".join(before),
         leaving=[_block(remark) for remark in leaving],
-        facts="\n".join(view.facts or []),
+        facts="\n".join(view.facts),
     )
     summary = found.summary.strip()
     _refuse_forgetful(summary, before, leaving)
@@ -70,22 +78,22 @@ def condense(view: View, llm: Model) -> Writes:
 
 
 @condense.without_model
-def note(view: View) -> Writes:
+def note(view: Leaving) -> Writes:
     """Add a line for each message that leaves."""
-    leaving = view.leaving or []
+    leaving = view.leaving
     if not leaving:
         return {}
-    lines = [*settled(view.summary or ""), *map(noted, leaving)]
+    lines = [*settled(view.summary), *map(noted, leaving)]
     return _update(bounded(lines), leaving[-1].time)
 
 
 @condense.after_failure
-def defer(view: View, _: ModelFailure) -> Writes:
+def defer(view: Leaving, _: ModelFailure) -> Writes:
     """Note the messages until a model can condense them: they leave again in the next turn."""
-    leaving = view.leaving or []
+    leaving = view.leaving
     first = len(leaving) - _waiting(leaving)
     lines = [
-        *settled(view.summary or ""),
+        *settled(view.summary),
         *map(noted, leaving[:first]),
         *(noted(remark, waiting=True) for remark in leaving[first:]),
     ]

@@ -9,6 +9,18 @@ from agents.names import Role
 from prompts.marking import Block, marked
 
 
+class Material(View):
+    """What augmentation reads: the question, its wishes, and the passages for the answer."""
+
+    search_results: list[Passage] = []
+    search_context: str = ""
+    canonical_question: str = ""
+    language: str = ""
+    text: str = ""
+    limitations: list[str] = []
+    response_notes: list[str] = []
+
+
 def _reference(marker: str, passage: Passage) -> SourceReference:
     shared = passage.model_dump(exclude={"language", "cosine"})
     return SourceReference(marker=marker, **shared)
@@ -16,30 +28,22 @@ def _reference(marker: str, passage: Passage) -> SourceReference:
 
 @agent(
     Role.AUGMENTATION,
-    reads=(
-        "search_results",
-        "search_context",
-        "canonical_question",
-        "language",
-        "text",
-        "limitations",
-        "response_notes",
-    ),
+    reads=Material,
     writes=("augmented_prompt", "source_references", "context_structure"),
 )
-def assemble(view: View) -> Writes:
+def assemble(view: Material) -> Writes:
     """Number the passages from C1 and mark everything others wrote as data.
 
     The question comes in English, and as the user wrote it where that differs.
     """
-    passages = fitting(view.search_results or [], settings.MAX_CONTEXT_LENGTH)
+    passages = fitting(view.search_results, settings.MAX_CONTEXT_LENGTH)
     references = [_reference(f"C{number}", p) for number, p in enumerate(passages, start=1)]
-    question = view.canonical_question or view.text or ""
+    question = view.canonical_question or view.text
     blocks = [Block("question", question)]
     if view.text and view.text.strip() != question.strip():
         blocks.append(Block("as_written", view.text))
-    blocks.append(Block("wishes", "\n".join(view.response_notes or [])))
-    blocks.append(Block("limitations", "\n".join(view.limitations or [])))
+    blocks.append(Block("wishes", "\n".join(view.response_notes)))
+    blocks.append(Block("limitations", "\n".join(view.limitations)))
     blocks.extend(
         Block("passage", f"# {heading(p)}\n{p.text}", {"marker": r.marker})
         for p, r in zip(passages, references, strict=True)
@@ -51,7 +55,7 @@ def assemble(view: View) -> Writes:
             "passages": len(references),
             "documents": len({r.document_id for r in references}),
             "characters": sum(len(r.text) for r in references),
-            "left_out": len(view.search_results or []) - len(references),
-            "language": view.language or "",
+            "left_out": len(view.search_results) - len(references),
+            "language": view.language,
         },
     }

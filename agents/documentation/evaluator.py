@@ -25,6 +25,26 @@ NEAR = 0.5
 FAR = 0.25
 # This share of the question's terms has to appear for an answer to be expected.
 COVERED = 0.6
+# Characters of what a model says is missing, and of the query it would search with.
+LONGEST = 300
+
+
+class Findings(View):
+    """What the evaluator reads: the question and what search found for it."""
+
+    canonical_question: str = ""
+    search_results: list[Passage] = []
+    search_stats: dict[str, Any] = {}
+
+
+class Verdict(BaseModel):
+    """What the model says of the passages; what is missing comes before the verdict."""
+
+    missing: str
+    usable: bool
+    sufficient: bool
+    refined_query: str
+    confidence: Share
 
 
 def _missing(question: str, passages: Sequence[Passage]) -> list[str]:
@@ -46,30 +66,17 @@ def _distance(passages: Sequence[Passage], stats: Mapping[str, Any]) -> tuple[fl
     return 1 + (confidence - threshold) / EXCELLENT, confidence < threshold
 
 
-LONGEST = 300
-
-
-class Verdict(BaseModel):
-    """What the model says of the passages; what is missing comes before the verdict."""
-
-    missing: str
-    usable: bool
-    sufficient: bool
-    refined_query: str
-    confidence: Share
-
-
 @llm_agent(
     Role.EVALUATOR,
-    reads=("canonical_question", "search_results", "search_stats"),
+    reads=Findings,
     writes=("evaluation", "refined_query", "limitations"),
 )
-def evaluate(view: View, llm: Model) -> Writes:
+def evaluate(view: Findings, llm: Model) -> Writes:
     """Let the model say whether the passages answer the question, and what is missing."""
-    passages = fitting(view.search_results or [], settings.MAX_CONTEXT_LENGTH)
+    passages = fitting(view.search_results, settings.MAX_CONTEXT_LENGTH)
     if not passages:
         return coverage(view)
-    question = view.canonical_question or ""
+    question = view.canonical_question
     verdict = llm.ask(
         PROMPT,
         Verdict,
@@ -97,14 +104,14 @@ def _request(*, usable: bool) -> Writes:
 
 
 @evaluate.without_model
-def coverage(view: View) -> Writes:
+def coverage(view: Findings) -> Writes:
     """What no passage mentions is missing; how much is there decides whether it is enough."""
-    question = view.canonical_question or ""
-    passages = view.search_results or []
+    question = view.canonical_question
+    passages = view.search_results
     words = content_words(question)
     missing = _missing(question, passages)
     covered = 1 - len(missing) / len(words) if words else 0.0
-    close, apart = _distance(passages, view.search_stats or {})
+    close, apart = _distance(passages, view.search_stats)
     sufficient = bool(passages) and (close >= 1 or (covered >= COVERED and not apart))
     usable = bool(passages) and (not apart or covered >= COVERED)
     confidence = min(1.0, max(0.0, 0.5 * covered + 0.5 * min(1.0, close)))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from agents.attributes import SourceReference
-from agents.contract import View, Writes
+from agents.contract import Writes
 from agents.documentation.checking import citation
 from agents.documentation.choosing import choose
 from agents.documentation.excerpts import Excerpt, scored
@@ -52,19 +52,23 @@ def _gap(before: Excerpt, now: Excerpt, as_list: bool) -> str:
     return "\n" if as_list or (together and before.rank == now.rank) else "\n\n"
 
 
-def extracted(view: View) -> Writes | None:
+def extracted(
+    question: str,
+    references: Sequence[SourceReference],
+    *,
+    language: str,
+    notes: Sequence[str],
+    doubted: str,
+) -> Writes | None:
     """Quote what answers the question, each quote cited; None when nothing does.
 
-    What quality found unsupported in an answer before is not said again.
+    `doubted` is what quality found unsupported in an answer before: that is not said again.
     """
-    language = view.language or ENGLISH
-    notes = view.response_notes or []
-    references = view.source_references or []
-    excerpts, scores, vectors = scored(view.canonical_question or "", references)
+    excerpts, scores, vectors = scored(question, references)
     chosen = [
         excerpt
         for excerpt in choose(excerpts, scores, vectors, notes)
-        if excerpt.text not in (view.quality_analysis or "")
+        if excerpt.text not in doubted
     ]
     if not chosen:
         return None

@@ -1,18 +1,19 @@
 """Quality: decides whether an answer may go out, is written again, or needs another search."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from django.conf import settings
 from pydantic import BaseModel
 
-from agents.attributes import Reason
+from agents.attributes import Citation, Reason, SourceReference
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.context import said_by
 from agents.documentation.mending import mended
 from agents.documentation.reviewing import Facts, facts, relevance, sent_back
 from agents.documentation.sources import without_own_list
 from agents.intake.shapes import Share
+from agents.languages import ENGLISH
 from agents.llm.model import Model
 from agents.names import Role
 from agents.terms import content_words
@@ -32,6 +33,22 @@ PROMPT = Prompt(
 LONGEST = 1500
 
 
+class Answer(View):
+    """What quality reads: the answer, what it was made from, and what was noted about it."""
+
+    response: str = ""
+    search_context: str = ""
+    canonical_question: str = ""
+    source_references: list[SourceReference] = []
+    citations_used: list[Citation] = []
+    validation_result: dict[str, Any] = {}
+    language: str = ENGLISH
+    response_notes: list[str] = []
+    limitations: list[str] = []
+    quality_returns: int = 0
+    best_answer: dict[str, Any] = {}
+
+
 class Judgement(BaseModel):
     """What the model says of the answer."""
 
@@ -45,19 +62,7 @@ class Judgement(BaseModel):
 
 @llm_agent(
     Role.QUALITY,
-    reads=(
-        "response",
-        "search_context",
-        "canonical_question",
-        "source_references",
-        "citations_used",
-        "validation_result",
-        "language",
-        "response_notes",
-        "limitations",
-        "quality_returns",
-        "best_answer",
-    ),
+    reads=Answer,
     writes=(
         "quality_score",
         "quality_decision",
@@ -69,21 +74,21 @@ class Judgement(BaseModel):
         "sources_used",
     ),
 )
-def judge(view: View, llm: Model) -> Writes:
+def judge(view: Answer, llm: Model) -> Writes:
     """Let the model judge the answer; what the passages do not hold is never approved."""
-    found = facts(view)
+    found = _facts(view)
     if not found.statements or found.refused():
         return review(view)
-    references = view.source_references or []
+    references = view.source_references
     said = llm.ask(
         PROMPT,
         Judgement,
         documents=tuple(dict.fromkeys(r.document_id for r in references)),
-        question=view.canonical_question or "",
-        wishes="\n".join(view.response_notes or []),
-        limitations="\n".join(view.limitations or []),
+        question=view.canonical_question,
+        wishes="\n".join(view.response_notes),
+        limitations="\n".join(view.limitations),
         passages=[Block("passage", said_by(r), {"marker": r.marker}) for r in references],
-        answer=without_own_list(view.response or ""),
+        answer=without_own_list(view.response),
         statements=_statements(found),
         removed=[Block("removed", each) for each in found.noted.get("removed", [])],
         threshold=str(settings.QUALITY_SCORE_THRESHOLD),
@@ -93,22 +98,22 @@ def judge(view: View, llm: Model) -> Writes:
         "quality_score": said.score,
         "validation_result": found.without(wrong).result(judged=said.decision),
         "needs_clarification": False,
-    } | _decided(said, found, view.canonical_question or "")
+    } | _decided(said, found, view.canonical_question)
     if not wrong or writes["needs_clarification"]:
         return writes
     return writes | _mended(view, llm, writes, wrong)
 
 
-def _mended(view: View, llm: Model, writes: Writes, wrong: Sequence[str]) -> Writes:
+def _mended(view: Answer, llm: Model, writes: Writes, wrong: Sequence[str]) -> Writes:
     """Send the answer back; should it go out after all, it does so without what is wrong."""
     back = sent_back([*filter(None, [writes["quality_analysis"]]), *wrong])
     if writes["quality_decision"] == "research":
         back["quality_decision"] = "research"
-    if kept := mended(view, wrong):
+    if kept := mended(view.response, view.citations_used, wrong, view.language):
         llm.tokens.replace(kept["response"])
         return back | kept
-    last = (view.quality_returns or 0) >= settings.MAX_QUALITY_RETRIES
-    if last and not (view.best_answer or {}).get("quality_score"):
+    last = view.quality_returns >= settings.MAX_QUALITY_RETRIES
+    if last and not view.best_answer.get("quality_score"):
         return {
             "needs_clarification": True,
             "clarification_reason": Reason.INSUFFICIENT_CONTEXT,
@@ -116,6 +121,10 @@ def _mended(view: View, llm: Model, writes: Writes, wrong: Sequence[str]) -> Wri
             "quality_score": 0.0,
         }
     return back | {"quality_score": 0.0}
+
+
+def _facts(view: Answer) -> Facts:
+    return facts(view.response, view.citations_used, view.source_references, view.validation_result)
 
 
 def _statements(found: Facts) -> list[Block]:
@@ -155,13 +164,13 @@ def _decided(said: Judgement, found: Facts, question: str) -> Writes:
 
 
 @judge.without_model
-def review(view: View) -> Writes:
+def review(view: Answer) -> Writes:
     """Score support and relevance; send back what is not supported, search again what misses.
 
     What is in another language than its passages goes out with reservations.
     """
-    found = facts(view)
-    near = relevance(view)
+    found = _facts(view)
+    near = relevance(view.canonical_question, view.citations_used)
     score = found.support * (0.5 + 0.5 * near)
     writes: Writes = {
         "quality_score": score,
@@ -178,5 +187,5 @@ def review(view: View) -> Writes:
     return writes | {
         "quality_decision": "research",
         "quality_analysis": "",
-        "refined_query": " ".join(content_words(view.canonical_question or "")),
+        "refined_query": " ".join(content_words(view.canonical_question)),
     }

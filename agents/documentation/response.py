@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agents.attributes import Reason, SourceReference
+from agents.attributes import Reason, Remark, SourceReference
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.checking import Checked, check
 from agents.documentation.context import said_by
@@ -29,18 +29,22 @@ RECENT = 4
 CUT = "The answer was cut at its limit of tokens; raise RESPONSE_MAX_TOKENS."
 
 
+class Assignment(View):
+    """What the response reads: what to answer from, for whom, and what was wrong before."""
+
+    augmented_prompt: str = ""
+    source_references: list[SourceReference] = []
+    language: str = ENGLISH
+    canonical_question: str = ""
+    quality_analysis: str = ""
+    quality_returns: int = 0
+    history: list[Remark] = []
+    response_notes: list[str] = []
+
+
 @llm_agent(
     Role.RESPONSE,
-    reads=(
-        "augmented_prompt",
-        "source_references",
-        "language",
-        "canonical_question",
-        "quality_analysis",
-        "quality_returns",
-        "history",
-        "response_notes",
-    ),
+    reads=Assignment,
     writes=(
         "response",
         "sources_used",
@@ -50,12 +54,12 @@ CUT = "The answer was cut at its limit of tokens; raise RESPONSE_MAX_TOKENS."
         "validation_result",
     ),
 )
-def answer(view: View, llm: Model) -> Writes:
+def answer(view: Assignment, llm: Model) -> Writes:
     """Let the model write the answer, shown while it is written; only what holds stays.
 
     Raises ModelFailure when what came is no cited answer, but one can be quoted.
     """
-    references = view.source_references or []
+    references = view.source_references
     if not references:
         return quote(view)
     if view.quality_returns or llm.tokens.attempt > 1:
@@ -67,10 +71,10 @@ def answer(view: View, llm: Model) -> Writes:
         on_text=stream.take,
         on_restart=stream.restart,
         documents=tuple(dict.fromkeys(r.document_id for r in references)),
-        language=english_name(view.language or ENGLISH),
-        augmented_prompt=view.augmented_prompt or "",
-        history=shown((view.history or [])[-RECENT:]),
-        review=view.quality_analysis or "",
+        language=english_name(view.language),
+        augmented_prompt=view.augmented_prompt,
+        history=shown(view.history[-RECENT:]),
+        review=view.quality_analysis,
     )
     writes = _judged(view, reply, references)
     if "response" in writes:
@@ -80,15 +84,15 @@ def answer(view: View, llm: Model) -> Writes:
     return writes
 
 
-def _judged(view: View, reply: Reply, references: Sequence[SourceReference]) -> Writes:
+def _judged(view: Assignment, reply: Reply, references: Sequence[SourceReference]) -> Writes:
     """What becomes of a reply: an answer, or a question to the user."""
-    language = view.language or ENGLISH
+    language = view.language
     first = refusal(reply.text.strip().partition("\n")[0])
     if first:
         return _declined(first, language)
     cut = reply.finish_reason == "length"
     body, later = parted(without_own_list(whole(reply.text) if cut else reply.text))
-    checked = check(body, references, view.canonical_question or "")
+    checked = check(body, references, view.canonical_question)
     if not checked.citations:
         _refuse_quotable(checked, references)
         return _asks(view)
@@ -129,13 +133,13 @@ def _declined(refused: Refusal, language: str) -> Writes:
     return _clarification(refused.reason, message)
 
 
-def _asks(view: View) -> Writes:
+def _asks(view: Assignment) -> Writes:
     """Nothing to say with a source: name what the passages do not mention."""
-    question = view.canonical_question or ""
-    missing = unmentioned(question, view.source_references or [])
+    question = view.canonical_question
+    missing = unmentioned(question, view.source_references)
     message = ""
     if missing:
-        language = view.language or ENGLISH
+        language = view.language
         message = Phrase.NOT_COVERED.said_in(language, missing=", ".join(missing))
     partly = missing and len(missing) < len(set(content_words(question)))
     reason = Reason.MISSING_DETAILS if partly else Reason.INSUFFICIENT_CONTEXT
@@ -152,6 +156,13 @@ def _clarification(reason: Reason, message: str) -> Writes:
 
 
 @answer.without_model
-def quote(view: View) -> Writes:
+def quote(view: Assignment) -> Writes:
     """Quote what answers the question; ask when nothing does."""
-    return extracted(view) or _asks(view)
+    quoted = extracted(
+        view.canonical_question,
+        view.source_references,
+        language=view.language,
+        notes=view.response_notes,
+        doubted=view.quality_analysis,
+    )
+    return quoted or _asks(view)

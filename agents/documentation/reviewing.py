@@ -1,11 +1,11 @@
 """Reviewing: what can be known of an answer without a model: markers, support, relevance."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.attributes import Citation, SourceReference
-from agents.contract import View, Writes
+from agents.contract import Writes
 from agents.documentation.checking import SUPPORT, statuses
 from agents.documentation.citing import markers, normalised, without_markers
 from agents.documentation.context import said_by
@@ -108,11 +108,15 @@ def sent_back(sayings: Sequence[str]) -> Writes:
     return {"quality_decision": "regenerate", "quality_analysis": "\n".join(sayings)}
 
 
-def facts(view: View) -> Facts:
-    """Look every citation up again rather than believe it."""
-    references: Sequence[SourceReference] = view.source_references or []
+def facts(
+    answer: str,
+    citations: Sequence[Citation],
+    references: Sequence[SourceReference],
+    noted: Mapping[str, Any],
+) -> Facts:
+    """Look every citation up again rather than believe it; `noted` is what response found."""
     cited: dict[str, list[str]] = {}
-    for each in _citations(view):
+    for each in citations:
         cited.setdefault(each.quote, []).append(each.marker)
     verdicts = statuses(list(cited.items()), references)
     texts = {reference.marker: said_by(reference) for reference in references}
@@ -126,10 +130,10 @@ def facts(view: View) -> Facts:
         for (quote, carried), verdict in zip(cited.items(), verdicts, strict=True)
     ]
     known = {reference.marker for reference in references}
-    said = markers(normalised(view.response or ""))
+    said = markers(normalised(answer))
     unknown = [marker for marker in said if marker not in known]
-    loose = _loose(without_own_list(view.response or ""), list(cited))
-    return Facts(statements, loose, unknown, dict(view.validation_result or {}))
+    loose = _loose(without_own_list(answer), list(cited))
+    return Facts(statements, loose, unknown, dict(noted))
 
 
 def _loose(body: str, quotes: Sequence[str]) -> list[str]:
@@ -139,19 +143,14 @@ def _loose(body: str, quotes: Sequence[str]) -> list[str]:
     return [each for each in claims if not any(spaced(each) in quote for quote in cited)]
 
 
-def _citations(view: View) -> Sequence[Citation]:
-    return view.citations_used or []
-
-
 def _least(found: Sequence[CitationStatus]) -> CitationStatus:
     """The weakest of several verdicts: each marker promises support."""
     return min(found, key=lambda status: SUPPORT[status])
 
 
-def relevance(view: View) -> float:
+def relevance(question: str, citations: Sequence[Citation]) -> float:
     """How much of the way from unrelated to to the point the answer is, 0 to 1."""
-    question = view.canonical_question or ""
-    answer = " ".join(dict.fromkeys(without_markers(c.quote) for c in _citations(view)))
+    answer = " ".join(dict.fromkeys(without_markers(each.quote) for each in citations))
     if not question or not answer:
         return 0.0
     vectors = encode([question, answer])

@@ -9,27 +9,31 @@ from agents.names import Role
 from knowledge.search import search
 
 
+class Query(View):
+    """What search reads: what to look for, where, and for whom."""
+
+    canonical_question: str = ""
+    text_eng: str = ""
+    refined_query: str = ""
+    retrieval_k: int | None = None
+    collections: list[str] = []
+    owner: str | None = None
+    user_id: str | None = None
+
+
 @agent(
     Role.SEARCH,
-    reads=(
-        "canonical_question",
-        "text_eng",
-        "refined_query",
-        "retrieval_k",
-        "collections",
-        "owner",
-        "user_id",
-    ),
+    reads=Query,
     writes=("search_results", "search_context", "search_stats", "search_quality", "search_error"),
 )
-def find(view: View) -> Writes:
+def find(view: Query) -> Writes:
     """Search the conversation's collections; `refined_query` joins in when there is one."""
-    question = view.canonical_question or view.text_eng or ""
+    question = view.canonical_question or view.text_eng
     found = search(
         question,
-        collections=view.collections or [],
+        collections=view.collections,
         limit=view.retrieval_k or settings.SEARCH_RESULTS_LIMIT,
-        alternative=view.refined_query or "",
+        alternative=view.refined_query,
         reuse=f"{view.owner}/{view.user_id}",
     )
     passages = [Passage.model_validate(passage, from_attributes=True) for passage in found.passages]

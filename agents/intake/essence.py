@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from django.conf import settings
 
-from agents.attributes import MemoryUpdates, Reason, Remark
+from agents.attributes import MemoryUpdates, OpenQuestion, Reason, Remark
 from agents.contract import View, Writes, llm_agent
 from agents.intake import wishes
 from agents.intake.essentials import (
@@ -45,6 +45,19 @@ COLLECTING = frozenset(
 )
 
 
+class Message(View):
+    """What essence reads: the message, and what was said and is known before it."""
+
+    text: str = ""
+    text_eng: str = ""
+    history: list[Remark] = []
+    summary: str = ""
+    facts: list[str] = []
+    topic: str = ""
+    current_time: str = ""
+    open_clarification: OpenQuestion | None = None
+
+
 def _reformats(text: str, history: Sequence[Remark]) -> bool:
     """Whether the message only asks for the last answer in another form."""
     asked = [word for word in telling(text) if word not in wishes.FORMING and not word.isdigit()]
@@ -53,7 +66,7 @@ def _reformats(text: str, history: Sequence[Remark]) -> bool:
     return bool(history and not asked and wished and set(telling(text)) & wishes.FORMING)
 
 
-def _memory(view: View, topic: str) -> MemoryUpdates:
+def _memory(view: Message, topic: str) -> MemoryUpdates:
     text = view.text or ""
     return MemoryUpdates(
         facts=wishes.standing(text),
@@ -63,7 +76,7 @@ def _memory(view: View, topic: str) -> MemoryUpdates:
     )
 
 
-def _understood(view: View, question: str) -> Writes:
+def _understood(view: Message, question: str) -> Writes:
     """The canonical question, its context and the topic from here on."""
     history = view.history or []
     topic = view.topic or topic_of(last_question(history))
@@ -96,16 +109,7 @@ def _understood(view: View, question: str) -> Writes:
 
 @llm_agent(
     Role.ESSENCE,
-    reads=(
-        "text",
-        "text_eng",
-        "history",
-        "summary",
-        "facts",
-        "topic",
-        "current_time",
-        "open_clarification",
-    ),
+    reads=Message,
     writes=(
         "canonical_question",
         "context_type",
@@ -116,7 +120,7 @@ def _understood(view: View, question: str) -> Writes:
         "memory_updates",
     ),
 )
-def distil(view: View, llm: Model) -> Writes:
+def distil(view: Message, llm: Model) -> Writes:
     """Let the model make the message a question that stands alone.
 
     A message that is nothing but a goodbye needs no model to be understood.
@@ -140,17 +144,24 @@ def distil(view: View, llm: Model) -> Writes:
         original="" if text == question else text,
         message=question,
     )
-    return written(found, view)
+    return written(
+        found,
+        text=view.text,
+        question=view.text_eng or view.text,
+        history=view.history,
+        facts=view.facts,
+        asked=view.open_clarification,
+    )
 
 
-def _said(view: View) -> tuple[str, str]:
+def _said(view: Message) -> tuple[str, str]:
     """What the user wrote, and the same in English."""
     text = (view.text or "").strip()
     return text, (view.text_eng or text).strip()
 
 
 @distil.without_model
-def resolve(view: View) -> Writes:
+def resolve(view: Message) -> Writes:
     """Resolve references, recognise a reply to a clarification and a leave-taking.
 
     A question that stays open is written as it is, so that search can find what to offer.

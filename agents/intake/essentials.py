@@ -8,7 +8,7 @@ from django.conf import settings
 from pydantic import BaseModel
 
 from agents.attributes import MemoryUpdates, OpenQuestion, Reason, Remark
-from agents.contract import View, Writes
+from agents.contract import Writes
 from agents.intake import wishes
 from agents.intake.shapes import Written, first
 from agents.languages import NAMES, base
@@ -64,26 +64,36 @@ def asked_before(open_question: OpenQuestion | None) -> list[Block]:
     return [Block("open_question", open_question.question, reason), *options]
 
 
-def written(found: Essentials, view: View) -> Writes:
-    """Return what essence writes. What the model cannot know better is held against the view."""
-    text, question = view.text or "", view.text_eng or view.text or ""
-    waiting = view.open_clarification is not None
+def written(
+    found: Essentials,
+    *,
+    text: str,
+    question: str,
+    history: Sequence[Remark],
+    facts: Sequence[str],
+    asked: OpenQuestion | None,
+) -> Writes:
+    """Return what essence writes; what the model cannot know better is held against the rest.
+
+    `question` is the text in English, `asked` what the user was asked back before.
+    """
+    waiting = asked is not None
     if found.reply == "exit" and (waiting or not question.rstrip().endswith(ASKS)):
         return farewell(question, waiting=waiting)
     completes = waiting and found.reply == "search_again"
-    context = "clarification" if completes else _context(found, view.history or [])
+    context = "clarification" if completes else _context(found, history)
     writes: Writes = {
         "canonical_question": found.canonical_question,
         "context_type": context,
-        "related_history": _related(found, context, view.history or []),
-        "response_notes": _notes(found, view.facts or []),
+        "related_history": _related(found, context, history),
+        "response_notes": _notes(found, facts),
         "retrieval_k": settings.SEARCH_RESULTS_LIMIT + MORE * found.collects,
-        "memory_updates": _memory(found, view.facts or [], text, question),
+        "memory_updates": _memory(found, facts, text, question),
     }
     if completes:
         writes["clarification_result"] = "search_again"
     # A reply that completes the question settles it; "none of these" leaves it as it was.
-    settled = completes and found.canonical_question != view.open_clarification.question
+    settled = completes and asked and found.canonical_question != asked.question
     if found.unclear != "none" and not settled:
         writes |= {
             "needs_clarification": True,

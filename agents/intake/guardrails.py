@@ -37,6 +37,15 @@ THRESHOLDS = {"low": 0.55, "medium": 0.48, "high": 0.42}
 CLEARLY = 0.12
 
 
+class Question(View):
+    """What guardrails reads: the question as it is understood, and as it was said."""
+
+    canonical_question: str = ""
+    text_eng: str = ""
+    text: str = ""
+    current_time: str = ""
+
+
 def _declined(reason: Reason, confidence: float, analysis: str) -> Writes:
     return {
         "guardrails_passed": False,
@@ -61,7 +70,7 @@ class Judgement(BaseModel):
 
 @llm_agent(
     Role.GUARDRAILS,
-    reads=("canonical_question", "text_eng", "text", "current_time"),
+    reads=Question,
     writes=(
         "guardrails_passed",
         "within_scope",
@@ -69,7 +78,7 @@ class Judgement(BaseModel):
         "guardrails_analysis",
     ),
 )
-def judge(view: View, llm: Model) -> Writes:
+def judge(view: Question, llm: Model) -> Writes:
     """Let the model judge safety and scope in one call. Raises ModelFailure."""
     found = _judged(view, llm)
     unscoped = found.category == "out_of_scope" and not settings.DOMAIN_SCOPE
@@ -78,10 +87,10 @@ def judge(view: View, llm: Model) -> Writes:
     return _overruled(view) or _passed(found.confidence, found.analysis)
 
 
-def _judged(view: View, llm: Model) -> Judgement:
-    text, english = view.text or "", view.text_eng or ""
+def _judged(view: Question, llm: Model) -> Judgement:
+    text, english = view.text, view.text_eng
     question = view.canonical_question or english or text
-    time = view.current_time or ""
+    time = view.current_time
     return llm.ask(
         PROMPT,
         Judgement,
@@ -96,7 +105,7 @@ def _judged(view: View, llm: Model) -> Judgement:
     )
 
 
-def _overruled(view: View) -> Writes | None:
+def _overruled(view: Question) -> Writes | None:
     """The refusal of what is clearly unsafe by the exemplars, whatever a model says."""
     question, said = _said(view)
     try:
@@ -110,9 +119,9 @@ def _overruled(view: View) -> Writes | None:
     return _declined(reason, min(1.0, 0.5 + excess), analysis)
 
 
-def _said(view: View) -> tuple[str, str]:
+def _said(view: Question) -> tuple[str, str]:
     """The question as it is understood, and what was literally said, in English."""
-    said = view.text_eng or view.text or ""
+    said = view.text_eng or view.text
     return view.canonical_question or said, said
 
 
@@ -126,7 +135,7 @@ def _passed(confidence: float, analysis: str) -> Writes:
 
 
 @judge.without_model
-def compare(view: View) -> Writes:
+def compare(view: Question) -> Writes:
     """Pass a question unless it is clearly nearer to a declined kind than to a benign one.
 
     The exemplars are mostly English, as is what the embedding model understands: other
@@ -147,7 +156,7 @@ def compare(view: View) -> Writes:
 
 
 @judge.after_failure
-def doubt(view: View, failure: ModelFailure) -> Writes:
+def doubt(view: Question, failure: ModelFailure) -> Writes:
     """Let the exemplars judge when no model could be asked at all.
 
     A failure that the question itself may have provoked is a polite refusal.

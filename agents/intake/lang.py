@@ -44,21 +44,25 @@ def _tells(text: str, language: str) -> bool:
     return len(spoken) > 1 and not own.isdisjoint(spoken)
 
 
-@agent(
-    Role.LANG,
-    reads=("text", "history", "language_preference"),
-    writes=("language", "confidence"),
-)
-def recognise(view: View) -> Writes:
+class Message(View):
+    """What lang reads: the message, those before it, and the language asked for."""
+
+    text: str = ""
+    history: list[Remark] = []
+    language_preference: str | None = None
+
+
+@agent(Role.LANG, reads=Message, writes=("language", "confidence"))
+def recognise(view: Message) -> Writes:
     """Weigh the message, its script, the last messages and the stored preference."""
-    text = view.text or ""
+    text = view.text
     wished = answer_language(text)
     if wished:
         return {"language": wished, "confidence": WISHED}
     # Who asks for the language of the message itself takes back what was asked for before.
     stored = view.language_preference if wished is None else None
     preferred = stored and base(stored)
-    settled = preferred or _before(view.history or [])
+    settled = preferred or _before(view.history)
     leaning: Counter[str] = Counter({settled: SPOKEN_BEFORE}) if settled else Counter()
     chances = likelihood(text, leaning)
     if not chances:

@@ -9,7 +9,7 @@ from typing import Literal
 from django.conf import settings
 from pydantic import BaseModel, Field
 
-from agents.attributes import Reason
+from agents.attributes import Reason, Remark
 from agents.contract import View, Writes, llm_agent
 from agents.intake.exemplars import SHARPNESS, votes
 from agents.intake.remarks import shown
@@ -41,6 +41,16 @@ VAGUELY_ASKED: Writes = {
     "clarification_reason": Reason.VAGUE_REQUEST,
     "clarification_message": "",
 }
+
+
+class Question(View):
+    """What the router reads: the question, and where the conversation was before it."""
+
+    canonical_question: str = ""
+    history: list[Remark] = []
+    last_agent: str = ""
+    context_flags: dict[str, bool] = {}
+    enabled_routes: list[Route] = []
 
 
 def _shares(question: str, routes: list[Route]) -> dict[Route, float]:
@@ -76,7 +86,7 @@ class Analysis(BaseModel):
 
 @llm_agent(
     Role.ROUTER,
-    reads=("canonical_question", "history", "last_agent", "context_flags", "enabled_routes"),
+    reads=Question,
     writes=(
         "route",
         "route_confidence",
@@ -87,7 +97,7 @@ class Analysis(BaseModel):
         "clarifying_questions",
     ),
 )
-def choose(view: View, llm: Model) -> Writes:
+def choose(view: Question, llm: Model) -> Writes:
     """Let the model analyse the question in one call; which route it takes is settled here."""
     routes, last = _routes(view), _last_route(view)
     found = llm.ask(
@@ -96,10 +106,10 @@ def choose(view: View, llm: Model) -> Writes:
         routes=described(routes),
         domain=settings.DOMAIN_NAME,
         scope=settings.DOMAIN_SCOPE,
-        history=shown((view.history or [])[-SHOWN:]),
+        history=shown(view.history[-SHOWN:]),
         last_route=last or "",
-        flags=", ".join(sorted(name for name, on in (view.context_flags or {}).items() if on)),
-        question=view.canonical_question or "",
+        flags=", ".join(sorted(name for name, on in view.context_flags.items() if on)),
+        question=view.canonical_question,
     )
     route = settled(found.route, found.confidence, routes, last)
     stays = "" if route is found.route else f" (proposed {found.route}, taken {route})"
@@ -123,19 +133,19 @@ def described(routes: Sequence[Route]) -> str:
     return "\n".join(f"- `{route}`: {MEANT_FOR[route]}" for route in routes)
 
 
-def _routes(view: View) -> list[Route]:
+def _routes(view: Question) -> list[Route]:
     """The routes to choose from; fallback is always there."""
     return list(dict.fromkeys([*(view.enabled_routes or [Route.DOCUMENTATION]), Route.FALLBACK]))
 
 
-def _last_route(view: View) -> Route | None:
-    return last_route(view.last_agent or "", view.history or [])
+def _last_route(view: Question) -> Route | None:
+    return last_route(view.last_agent, view.history)
 
 
 @choose.without_model
-def weigh(view: View) -> Writes:
+def weigh(view: Question) -> Writes:
     """Choose among the enabled routes; what is too vague for any of them asks back."""
-    question = view.canonical_question or ""
+    question = view.canonical_question
     routes = _routes(view)
     shares = _shares(question, routes)
     best = max(routes, key=lambda route: shares[route])

@@ -19,6 +19,13 @@ UNSURE = 0.5
 MOST_CORRECTIONS, LONGEST_CORRECTION = 20, 200
 
 
+class Message(View):
+    """What translation reads."""
+
+    text: str = ""
+    language: str = ENGLISH
+
+
 class Translated(BaseModel):
     """The text in English, as the model gives it."""
 
@@ -29,18 +36,18 @@ class Translated(BaseModel):
 
 @llm_agent(
     Role.TRANSLATION,
-    reads=("text", "language"),
+    reads=Message,
     writes=("text_eng", "translation_confidence", "corrections_made"),
 )
-def translate(view: View, llm: Model) -> Writes:
+def translate(view: Message, llm: Model) -> Writes:
     """Let the model translate or correct; what must survive and did not is put back.
 
     Raises ModelFailure when English text came back as another text.
     """
-    text = view.text or ""
+    text = view.text
     if not text.strip():
         return carry_over(view)
-    found = llm.ask(PROMPT, Translated, text=text, language=view.language or ENGLISH)
+    found = llm.ask(PROMPT, Translated, text=text, language=view.language)
     english = found.text_eng
     if _surely_english(text) and rewritten(text, english):
         raise ModelFailure(Outcome.MALFORMED, "the model wrote another text than the one given")
@@ -57,13 +64,13 @@ def _surely_english(text: str) -> bool:
 
 
 @translate.without_model
-def carry_over(view: View) -> Writes:
+def carry_over(view: Message) -> Writes:
     """Pass the text on unchanged, certain when it is English and with no confidence otherwise.
 
     Somebody who asked for answers in another language may well go on writing English.
     """
-    text = view.text or ""
-    english = base(view.language or ENGLISH) == ENGLISH or _surely_english(text)
+    text = view.text
+    english = base(view.language) == ENGLISH or _surely_english(text)
     return {
         "text_eng": text,
         "translation_confidence": 1.0 if english else 0.0,

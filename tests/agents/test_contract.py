@@ -1,44 +1,109 @@
 """What an agent may read and write."""
 
+import ast
+import inspect
 from collections.abc import Iterator
+from types import ModuleType
 
 import pytest
+from pydantic import ValidationError
 
+from agents.atlas import OUTCOMES
+from agents.attributes import TRACE, UNIVERSAL, WORK, Remark
 from agents.contract import REGISTRY, Contract, View, agent, refuse_conflicts
 from agents.errors import ContractError
 from agents.names import Role
 from agents.routing import TOGETHER
+from conversations import memory, reply
+
+
+class Heard(View):
+    text: str = ""
+    history: list[Remark] | None = None
+    language: str = "en"
+
+
+class Nothing(View):
+    pass
 
 
 @pytest.fixture
-def contract() -> Contract:
-    return Contract(Role.LANG, reads=("text", "history"), writes=("language", "confidence"))
+def contract() -> Contract[Heard]:
+    return Contract(Role.LANG, Heard, writes=("language", "confidence"))
 
 
-def test_an_agent_sees_what_it_declared_to_read(contract: Contract) -> None:
-    assert View(contract, {"text": "Hello", "summary": "secret"}).text == "Hello"
+def test_an_agent_sees_what_its_view_declares_in_its_shape() -> None:
+    said = {"role": "user", "text": "Hello", "time": "2026-11-22T16:00:00+00:00"}
+    seen = Heard.of({"text": "Hello", "history": [said], "summary": "secret"})
+    assert (seen.text, seen.history) == ("Hello", [Remark.model_validate(said)])
+    assert "secret" not in repr(seen)
 
 
-def test_an_attribute_nobody_wrote_reads_as_none(contract: Contract) -> None:
-    assert View(contract, {}).history is None
+@pytest.mark.parametrize("payload", [{}, {"text": None, "history": None, "language": None}])
+def test_an_attribute_nobody_wrote_reads_as_its_view_says(payload: dict[str, None]) -> None:
+    seen = Heard.of(payload)
+    assert (seen.text, seen.history, seen.language) == ("", None, "en")
 
 
+def test_what_one_agent_does_to_an_empty_list_the_next_does_not_see() -> None:
+    class Wishes(View):
+        response_notes: list[str] = []
+
+    Wishes.of({}).response_notes.append("brief")
+    assert Wishes.of({}).response_notes == []
+
+
+def test_what_an_agent_reads_cannot_be_written_over() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        Heard.of({}).text = "another"
+
+
+def test_what_an_agent_reads_is_what_its_view_declares(contract: Contract[Heard]) -> None:
+    assert contract.reads == ("text", "history", "language")
+
+
+@pytest.mark.parametrize("kind", [AttributeError, ContractError])
 def test_reading_an_undeclared_attribute_names_agent_attribute_and_contract(
-    contract: Contract,
+    kind: type[Exception],
 ) -> None:
-    with pytest.raises(ContractError, match=r"lang read 'summary'.*reads: text, history"):
-        _ = View(contract, {"summary": "secret"}).summary
+    told = r"test_contract read 'summary', .*Heard.*\(reads: text, history, language\)"
+    with pytest.raises(kind, match=told):
+        _ = Heard.of({"summary": "secret"}).summary  # type: ignore[attr-defined]
+
+
+def test_a_view_that_reads_an_unknown_attribute_is_refused() -> None:
+    class Unknown(View):
+        no_such_thing: str = ""
+
+    with pytest.raises(ContractError, match=r"lang .* read 'no_such_thing': no such attribute"):
+        Contract(Role.LANG, Unknown, writes=())
+
+
+def test_a_view_that_takes_an_attribute_for_what_it_is_not_is_refused() -> None:
+    class Mistaken(View):
+        search_results: list[str] = []
+
+    with pytest.raises(ContractError, match=r"'search_results' as list\[str\]: it is .*Passage"):
+        Contract(Role.LANG, Mistaken, writes=())
+
+
+def test_a_view_that_does_not_say_how_an_unwritten_attribute_reads_is_refused() -> None:
+    class Hopeful(View):
+        text: str
+
+    with pytest.raises(ContractError, match=r"lang does not say how 'text' reads"):
+        Contract(Role.LANG, Hopeful, writes=())
 
 
 def test_writing_an_undeclared_attribute_names_agent_attribute_and_contract(
-    contract: Contract,
+    contract: Contract[Heard],
 ) -> None:
     with pytest.raises(ContractError, match=r"lang wrote 'response'.*writes: language, confidence"):
         contract.checked({"response": "Hi"})
 
 
 @pytest.mark.parametrize("name", ["target_role", "status", "deadline", "stage", "search_rounds"])
-def test_only_the_framework_writes_system_fields(contract: Contract, name: str) -> None:
+def test_only_the_framework_writes_system_fields(contract: Contract[Heard], name: str) -> None:
     with pytest.raises(ContractError, match=f"lang wrote '{name}': only the framework may"):
         contract.checked({name: "search"})
 
@@ -46,25 +111,20 @@ def test_only_the_framework_writes_system_fields(contract: Contract, name: str) 
 @pytest.mark.parametrize("name", ["target_role", "stage", "history", "no_such_thing"])
 def test_a_contract_that_declares_what_agents_never_write_is_refused(name: str) -> None:
     with pytest.raises(ContractError, match=name):
-        Contract(Role.LANG, reads=(), writes=(name,))
+        Contract(Role.LANG, Nothing, writes=(name,))
 
 
-def test_a_contract_that_reads_an_unknown_attribute_is_refused() -> None:
-    with pytest.raises(ContractError, match=r"no_such_thing"):
-        Contract(Role.LANG, reads=("no_such_thing",), writes=())
-
-
-def test_every_agent_may_ask_for_clarification(contract: Contract) -> None:
+def test_every_agent_may_ask_for_clarification(contract: Contract[Heard]) -> None:
     asked = {"needs_clarification": True, "clarification_reason": "vague_request"}
     assert contract.checked(asked) == asked
 
 
-def test_an_unknown_reason_for_clarification_is_refused(contract: Contract) -> None:
+def test_an_unknown_reason_for_clarification_is_refused(contract: Contract[Heard]) -> None:
     with pytest.raises(ContractError, match=r"clarification_reason.*'because'"):
         contract.checked({"needs_clarification": True, "clarification_reason": "because"})
 
 
-def test_asking_for_clarification_takes_a_reason(contract: Contract) -> None:
+def test_asking_for_clarification_takes_a_reason(contract: Contract[Heard]) -> None:
     with pytest.raises(ContractError, match=r"lang asked for clarification without a reason"):
         contract.checked({"needs_clarification": True})
 
@@ -73,25 +133,61 @@ def test_asking_for_clarification_takes_a_reason(contract: Contract) -> None:
     ("name", "value"), [("confidence", 1.5), ("language", "Klingon"), ("confidence", "high")]
 )
 def test_a_value_of_the_wrong_shape_is_refused_by_name(
-    contract: Contract, name: str, value: object
+    contract: Contract[Heard], name: str, value: object
 ) -> None:
     with pytest.raises(ContractError, match=f"lang wrote '{name}'"):
         contract.checked({name: value})
 
 
 def test_a_route_that_does_not_exist_is_refused() -> None:
-    router = Contract(Role.ROUTER, reads=(), writes=("route",))
+    router = Contract(Role.ROUTER, Nothing, writes=("route",))
     with pytest.raises(ContractError, match=r"'route'.*'astrology'"):
         router.checked({"route": "astrology"})
 
 
 def test_a_role_has_one_agent() -> None:
     with pytest.raises(ContractError, match=r"lang has two agents"):
-        agent(Role.LANG, reads=(), writes=())(lambda _: {})
+        agent(Role.LANG, reads=Nothing, writes=())(lambda _: {})
 
 
 def test_every_role_but_the_manager_has_an_agent() -> None:
     assert set(REGISTRY) == set(Role) - {Role.MANAGER}
+
+
+def _written() -> set[str]:
+    return {name for agent in REGISTRY.values() for name in agent.contract.writes}
+
+
+def _looked_up(module: ModuleType) -> set[str]:
+    """The words by which a module looks into a payload: `x["word"]` and `x.get("word")`."""
+    words = set()
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        match node:
+            case ast.Subscript(slice=ast.Constant(value=str(word)), ctx=ast.Load()):
+                words.add(word)
+            case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(word)), *_]):
+                words.add(word)
+    return words
+
+
+@pytest.fixture(scope="module")
+def read() -> set[str]:
+    """What agents, the routing table, the conversation's memory and the reply read."""
+    by_agents = {name for agent in REGISTRY.values() for name in agent.contract.reads}
+    return by_agents | set(OUTCOMES) | _looked_up(memory) | _looked_up(reply) | set(reply.EXCERPT)
+
+
+def test_what_an_agent_writes_is_read_by_somebody_or_marked_as_trace(read: set[str]) -> None:
+    assert _written() - read - TRACE - set(UNIVERSAL) == set()
+
+
+def test_nobody_reads_what_is_marked_as_trace(read: set[str]) -> None:
+    assert read & TRACE == set()
+
+
+def test_every_attribute_that_agents_may_write_is_written_by_one() -> None:
+    assert set(WORK) - _written() - set(UNIVERSAL) == set()
+    assert _written() >= TRACE
 
 
 def test_agents_that_run_together_write_different_attributes() -> None:
@@ -103,7 +199,7 @@ def quarrel() -> Iterator[None]:
     """Guardrails suddenly writes what the router writes."""
     honest = REGISTRY[Role.GUARDRAILS]
     del REGISTRY[Role.GUARDRAILS]
-    agent(Role.GUARDRAILS, reads=(), writes=("route",))(lambda _: {})
+    agent(Role.GUARDRAILS, reads=Nothing, writes=("route",))(lambda _: {})
     yield
     REGISTRY[Role.GUARDRAILS] = honest
 

@@ -9,7 +9,7 @@ from django.utils.timezone import now
 
 from agents import envelopes, leases, sweeper
 from agents.claims import Claim
-from agents.contract import Contract, Done
+from agents.contract import Contract, Done, View
 from agents.errors import AgentError
 from agents.manager import route
 from agents.models import Envelope, Fault, Step, turns
@@ -182,7 +182,7 @@ def test_a_broken_contract_is_not_tried_again(begin: Begin) -> None:
     envelope = begin()
 
     def work(step: Claim) -> Outcome:
-        return Outcome(Done(Contract(Role.LANG, (), ()).checked({"target_role": "search"})))
+        return Outcome(Done(Contract(Role.LANG, View, ()).checked({"target_role": "search"})))
 
     work_off(Role.MANAGER, work)
     envelope.refresh_from_db()
