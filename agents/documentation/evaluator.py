@@ -66,11 +66,7 @@ def _distance(passages: Sequence[Passage], stats: Mapping[str, Any]) -> tuple[fl
     return 1 + (confidence - threshold) / EXCELLENT, confidence < threshold
 
 
-@llm_agent(
-    Role.EVALUATOR,
-    reads=Findings,
-    writes=("evaluation", "refined_query", "limitations"),
-)
+@llm_agent(Role.EVALUATOR, reads=Findings, writes=("evaluation", "refined_query", "limitations"))
 def evaluate(view: Findings, llm: Model) -> Writes:
     """Let the model say whether the passages answer the question, and what is missing."""
     passages = fitting(view.search_results, settings.MAX_CONTEXT_LENGTH)

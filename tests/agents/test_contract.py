@@ -2,10 +2,12 @@
 
 import ast
 import inspect
+import json
 from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+from django.core.management import call_command
 from pydantic import ValidationError
 
 from agents.atlas import OUTCOMES
@@ -188,6 +190,16 @@ def test_nobody_reads_what_is_marked_as_trace(read: set[str]) -> None:
 def test_every_attribute_that_agents_may_write_is_written_by_one() -> None:
     assert set(WORK) - _written() - set(UNIVERSAL) == set()
     assert _written() >= TRACE
+
+
+def test_the_table_names_what_is_written_for_the_trace_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    call_command("contracts", json=True)
+    rows = {row["role"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["augmentation"]["trace"] == ["context_structure"]
+    assert rows["evaluator"]["reads"] == ["canonical_question", "search_results", "search_stats"]
+    assert rows["evaluator"]["trace"] == []
 
 
 def test_agents_that_run_together_write_different_attributes() -> None:

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from rich.console import Console
 from rich.table import Table
 
+from agents.attributes import TRACE
 from agents.contract import REGISTRY
 from agents.names import INSTANCES, KIND, Role
 
@@ -34,8 +35,9 @@ class Command(BaseCommand):
                 row["kind"],
                 str(row["instances"]),
                 ", ".join(row["reads"]),
-                ", ".join(row["writes"]),
+                ", ".join(f"{name}*" if name in TRACE else name for name in row["writes"]),
             )
+        table.caption = "* for the trace: no other part of Docent reads it"
         Console().print(table)
 
 
@@ -50,4 +52,5 @@ def _row(role: Role) -> dict[str, Any]:
         "instances": INSTANCES[role],
         "reads": list(reads),
         "writes": list(writes),
+        "trace": [name for name in writes if name in TRACE],
     }
