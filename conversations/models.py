@@ -22,7 +22,7 @@ class Conversation(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, db_index=False
     )  # None: asked on this machine, by the command line.
     session = models.CharField(max_length=64)  # The client's own name for it.
     user_id = models.CharField(max_length=128, blank=True)  # Who asks, as the client says.
@@ -72,7 +72,12 @@ class Message(models.Model):
     role = models.CharField(max_length=10, choices=Author)
     text = models.TextField()
     turn = models.ForeignKey(
-        Envelope, on_delete=models.CASCADE, null=True, blank=True, related_name="messages"
+        Envelope,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="messages",
+        db_index=False,
     )
     created = models.DateTimeField(default=now)
 

@@ -1,4 +1,7 @@
-"""Models of the knowledge app: what was taken in, how it is found, and how it came and went."""
+"""Models of the knowledge app: what was taken in, how it is found, and how it came and went.
+
+Where a foreign key has no index of its own, a unique key begins with it and is its index.
+"""
 
 from knowledge.models.collections import (
     COLLECTION_NAME,

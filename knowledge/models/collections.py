@@ -54,7 +54,9 @@ class Revision(models.Model):
 class Calibration(models.Model):
     """The threshold of confidence of one collection under one embedding model."""
 
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="calibrations")
+    collection = models.ForeignKey(
+        Collection, models.CASCADE, related_name="calibrations", db_index=False
+    )
     model = models.CharField(max_length=100)
     threshold = models.FloatField()
     report = models.JSONField(default=dict, blank=True)  # what it was derived from
@@ -74,7 +76,9 @@ class Calibration(models.Model):
 class GoldenQuestion(models.Model):
     """A question of which somebody said where its answer stands, or that there is none."""
 
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="golden_questions")
+    collection = models.ForeignKey(
+        Collection, models.CASCADE, related_name="golden_questions", db_index=False
+    )
     question = models.TextField()
     sources = models.JSONField(
         default=list, blank=True, help_text="Sources of the documents that answer it; [] for none."

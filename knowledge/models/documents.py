@@ -17,7 +17,9 @@ class Document(models.Model):
     """One page of a collection, as it was last ingested."""
 
     id = models.CharField(primary_key=True, max_length=32, editable=False)
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="documents")
+    collection = models.ForeignKey(
+        Collection, models.CASCADE, related_name="documents", db_index=False
+    )
     source = models.CharField(max_length=1000, help_text="Path or URL shown to the reader.")
     origin = models.CharField(
         max_length=1000, help_text="File it was read from: name of the ingested root, then path."
@@ -63,7 +65,7 @@ class Document(models.Model):
 class Section(models.Model):
     """The text between two headings of a document."""
 
-    document = models.ForeignKey(Document, models.CASCADE, related_name="sections")
+    document = models.ForeignKey(Document, models.CASCADE, related_name="sections", db_index=False)
     number = models.PositiveIntegerField()
     path = models.JSONField(default=list, blank=True)  # The last three headings above it.
 
@@ -80,7 +82,7 @@ class Section(models.Model):
 class Chunk(models.Model):
     """A part of a section that fits the embedding model's window."""
 
-    document = models.ForeignKey(Document, models.CASCADE, related_name="chunks")
+    document = models.ForeignKey(Document, models.CASCADE, related_name="chunks", db_index=False)
     section = models.ForeignKey(Section, models.CASCADE, related_name="chunks")
     number = models.PositiveIntegerField()
     text = models.TextField()
@@ -107,7 +109,7 @@ class Chunk(models.Model):
 class Version(models.Model):
     """What a document said before it changed, so that an old answer can still be checked."""
 
-    document = models.ForeignKey(Document, models.CASCADE, related_name="versions")
+    document = models.ForeignKey(Document, models.CASCADE, related_name="versions", db_index=False)
     number = models.PositiveIntegerField()
     title = models.CharField(max_length=500)
     content = models.TextField()
@@ -129,7 +131,9 @@ class Copy(models.Model):
     """Another place where the bytes of a document lie; they are stored once."""
 
     document = models.ForeignKey(Document, models.CASCADE, related_name="copies")
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="copies")
+    collection = models.ForeignKey(
+        Collection, models.CASCADE, related_name="copies", db_index=False
+    )
     source = models.CharField(max_length=1000)
     origin = models.CharField(max_length=1000)
     sha1 = models.CharField(max_length=40)  # Another than the document's once that changed.

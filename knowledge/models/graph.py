@@ -10,7 +10,9 @@ from knowledge.models.documents import Chunk, Document
 class Entity(models.Model):
     """Something that documents of a collection speak of; it goes with the last that does."""
 
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="entities")
+    collection = models.ForeignKey(
+        Collection, models.CASCADE, related_name="entities", db_index=False
+    )
     name = models.CharField(max_length=200)
     key = models.CharField(max_length=200)  # the name as `knowledge.graph.key` makes it
     kind = models.CharField(max_length=40)
@@ -31,7 +33,7 @@ class Entity(models.Model):
 class EntityName(models.Model):
     """A name by which a document calls an entity."""
 
-    entity = models.ForeignKey(Entity, models.CASCADE, related_name="names")
+    entity = models.ForeignKey(Entity, models.CASCADE, related_name="names", db_index=False)
     document = models.ForeignKey(Document, models.CASCADE, related_name="+")
     name = models.CharField(max_length=200)
     key = models.CharField(max_length=200)
@@ -52,7 +54,7 @@ class EntityName(models.Model):
 class Relation(models.Model):
     """A statement of a document about two entities, and the days from which to which it holds."""
 
-    document = models.ForeignKey(Document, models.CASCADE, related_name="relations")
+    document = models.ForeignKey(Document, models.CASCADE, related_name="relations", db_index=False)
     chunk = models.ForeignKey(Chunk, models.CASCADE, related_name="+")  # where it is said
     subject = models.ForeignKey(Entity, models.CASCADE, related_name="statements")
     predicate = models.CharField(max_length=80)

@@ -77,7 +77,7 @@ class Item(models.Model):
         LISTED = "listed"  # an archive or sitemap: what it holds became items of their own
         SKIPPED = "skipped"
 
-    ingest = models.ForeignKey(Ingest, models.CASCADE, related_name="items")
+    ingest = models.ForeignKey(Ingest, models.CASCADE, related_name="items", db_index=False)
     number = models.PositiveIntegerField()
     kind = models.CharField(max_length=16, choices=Kind)
     origin = models.CharField(max_length=1000)
@@ -108,7 +108,7 @@ class Item(models.Model):
 class Encoded(models.Model):
     """The vector of a chunk of a long document that is not stored yet; gone with its job."""
 
-    ingest = models.ForeignKey(Ingest, models.CASCADE, related_name="encoded")
+    ingest = models.ForeignKey(Ingest, models.CASCADE, related_name="encoded", db_index=False)
     sha1 = models.CharField(max_length=40, help_text="Of the text as the model was given it.")
     embedding = HalfVectorField()
 

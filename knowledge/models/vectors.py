@@ -47,7 +47,7 @@ class Vector(models.Model):
 class DocumentVector(Vector):
     """Where a document as a whole lies."""
 
-    document = models.ForeignKey(Document, models.CASCADE, related_name="vectors")
+    document = models.ForeignKey(Document, models.CASCADE, related_name="vectors", db_index=False)
 
     class Meta:
         constraints = [
@@ -59,9 +59,9 @@ class DocumentVector(Vector):
 
 
 class SectionVector(Vector):
-    """Where a section lies."""
+    """Where a section lies; read for sections at hand, so none is looked for through an index."""
 
-    section = models.ForeignKey(Section, models.CASCADE, related_name="vectors")
+    section = models.ForeignKey(Section, models.CASCADE, related_name="vectors", db_index=False)
 
     class Meta:
         constraints = [
@@ -69,13 +69,12 @@ class SectionVector(Vector):
                 fields=("section", "model"), name="section_vector_once_per_model"
             ),
         ]
-        indexes = [nearest("section_by_cosine_minilm")]
 
 
 class ChunkVector(Vector):
     """Where a chunk lies."""
 
-    chunk = models.ForeignKey(Chunk, models.CASCADE, related_name="vectors")
+    chunk = models.ForeignKey(Chunk, models.CASCADE, related_name="vectors", db_index=False)
 
     class Meta:
         constraints = [
