@@ -12,7 +12,7 @@ from agents import leases
 from agents.models import Step
 from agents.names import Role
 
-# A function of the database, made by a migration: one round trip, and planned only once.
+# A function of the database, in functions.sql: one round trip, and planned only once.
 CLAIM_READY = "SELECT * FROM agents_claim_ready(%s, %s, %s, %s, %s)"
 
 

@@ -24,7 +24,7 @@ from agents.routing import Stage
 
 # Sent with `envelope` inside the transaction that ends it: who listens takes effect once, too.
 envelope_ended = Signal()
-# A function of the database, made by migrations.
+# A function of the database, in functions.sql.
 END = "SELECT agents_end(%s, %s, %s, %s::jsonb)"
 
 

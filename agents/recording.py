@@ -15,7 +15,7 @@ from agents.contract import Done
 from agents.names import Role
 from agents.routing import Decision
 
-# A function of the database, made by migrations: a round trip, and planned only once.
+# A function of the database, in functions.sql: a round trip, and planned only once.
 FINISH = """SELECT * FROM agents_finish(
     %(envelope)s, %(number)s, %(token)s, %(role)s, %(output)s::jsonb, %(kept)s::jsonb,
     %(asked)s::jsonb, %(forget)s, %(to)s, %(stage)s, %(mode)s, %(degraded)s)"""

@@ -9,7 +9,7 @@ from agents.bench import bare
 Figures = dict[str, Any]
 
 # Whose vectors a level compares.
-COMPARED = {"semantic": "chunk", "hierarchical": "section", "summary": "document"}
+COMPARED = {"semantic": "chunk", "summary": "document"}
 
 
 def of_hops(figures: Figures, options: dict[str, Any]) -> Table:

@@ -75,7 +75,6 @@ def measure(questions: Questions, tell: Tell) -> Figures:
     steps: dict[str, Callable[[int], Any]] = {
         "keyword": lambda n: keyword.alone([asked[n]], scope, LIMIT),
         "semantic": lambda n: near.alone("chunk", vectors[n : n + 1], LOCAL_MODEL, scope),
-        "hierarchical": lambda n: near.alone("section", vectors[n : n + 1], LOCAL_MODEL, scope),
         "summary": lambda n: near.alone("document", vectors[n : n + 1], LOCAL_MODEL, scope),
         "fused": lambda n: fused(asked[n], vectors[n : n + 1]),
     }

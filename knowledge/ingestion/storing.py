@@ -48,18 +48,20 @@ def store(
     document = at(collection, sheet.source)
     if document and document.sha1 == sheet.sha1 and not force:
         return "unchanged"
-    outcome: Outcome = "changed" if document else "new"
     if document is None and draft.former:
-        document, outcome = at(collection, draft.former), "changed"
-    if document is None and same_bytes(collection, sheet):
+        document = at(collection, draft.former)
+    outcome: Outcome = "changed" if document else "new"
+    if document:
+        retire(document, draft)
+    elif same_bytes(collection, sheet):
         copy(collection, sheet)
         return "duplicate"
-    if document is None:
-        document = Document(id=free_id(collection, sheet.source), collection=collection, version=0)
+    else:
+        document = Document(id=free_id(collection, sheet.source))
     document.collection = collection  # with the model that the vectors are of
-    retire(document, draft)
     describe(document, draft)
-    document.save()
+    # Django would try to UPDATE first, as the id is given.
+    document.save(force_insert=outcome == "new")
     Copy.objects.filter(collection=collection, source=sheet.source).delete()
     write_chunks(document, draft, vectors)
     if outcome == "changed":
@@ -71,12 +73,9 @@ def take_turns(collection: Collection) -> None:
     """Let nobody else store in the collection until this transaction ends.
 
     Which bytes are stored, and under which source, can only be told while nobody changes it. From
-    then on nothing counts that was found in it before.
+    then on nothing counts that was found in it before: others wait for the row that says so.
     """
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended('documents', %s))", [collection.pk]
-        )
         cursor.execute(REVISE, [collection.pk])
 
 
@@ -137,10 +136,8 @@ def free_id(collection: Collection, source: str) -> str:
 
 def retire(document: Document, draft: Draft) -> None:
     """Make room for the draft. What the document said is kept when the draft says otherwise."""
-    said = (document.title, document.content)
-    if document.version and said != (draft.page.title, draft.page.content):
+    if (document.title, document.content) != (draft.page.title, draft.page.content):
         keep(document)
-    if not document.version or said != (draft.page.title, draft.page.content):
         document.version += 1
     document.chunks.all().delete()
     document.sections.all().delete()

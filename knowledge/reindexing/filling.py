@@ -16,7 +16,6 @@ from knowledge import chunking
 from knowledge.embedding import Embedder, Vectors
 from knowledge.ingestion.storing import take_turns
 from knowledge.models import Chunk, Collection, Document
-from knowledge.search.indexes import Kind
 
 AT_ONCE = 64  # chunks, about two seconds' work of this machine
 DOCUMENTS_AT_ONCE = 200
@@ -45,7 +44,7 @@ WHERE chunk.document_id = ANY(%(documents)s)
 GROUP BY chunk.{kind}_id HAVING count(*) = count(vector.id)
 ON CONFLICT DO NOTHING
 """
-WHOLES: tuple[Kind, ...] = ("section", "document")
+WHOLES = ("section", "document")
 
 
 def fill(collection: Collection, embedder: Embedder, watch: Watch | None = None) -> int:

@@ -8,8 +8,9 @@ from django.db import connection
 from knowledge.models.vectors import EF_CONSTRUCTION
 from knowledge.names import LOCAL_MODEL
 
-Kind = Literal["chunk", "section", "document"]
-KINDS: tuple[Kind, ...] = ("chunk", "section", "document")
+# What is looked for by where it lies. Sections only weigh chunks that something else named.
+Kind = Literal["chunk", "document"]
+KINDS: tuple[Kind, ...] = ("chunk", "document")
 
 LOCK = 0x0D0CE28  # held by whoever makes indexes
 # What pgvector's HNSW takes of half-precision floats; longer vectors are indexed by their signs.
@@ -24,7 +25,7 @@ def name(kind: Kind, model: str) -> str:
 
 
 def ensure(model: str, dimensions: int) -> None:
-    """Create the three indexes of the model unless they are there; takes minutes when large.
+    """Create the indexes of the model unless they are there; takes minutes when large.
 
     Outside a transaction. Nobody who reads or writes waits for it, and when another process is at
     it, this one doesn't: to wait for a lock would make the other wait for us.
@@ -51,7 +52,7 @@ def create(kind: Kind, model: str, dimensions: int) -> None:
 
 
 def drop(model: str) -> None:
-    """Drop the three indexes of the model, if they are there. Outside a transaction."""
+    """Drop the indexes of the model, if they are there. Outside a transaction."""
     for kind in KINDS:
         execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name(kind, model)}")
 

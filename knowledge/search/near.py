@@ -1,4 +1,4 @@
-"""Near: the levels that compare vectors — chunks, sections and documents near the question."""
+"""Near: the levels that look for vectors — chunks and documents near the question."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from knowledge.search.scope import Scope
 from knowledge.search.statements import Asked, array, together
 
 # How many of each a walk finds.
-LIMITS: dict[Kind, int] = {"chunk": 30, "section": 10, "document": 10}
+LIMITS: dict[Kind, int] = {"chunk": 30, "document": 10}
 # What names its nearest chunk when it is near itself. Sections would take longest to walk through,
 # and on two judged collections they named nothing that counts: where a section is near, so is one
 # of its chunks, or its document.
@@ -40,10 +40,6 @@ CONDITION = {
         AND (SELECT {condition} FROM knowledge_chunk AS part
             JOIN knowledge_document AS document ON document.id = part.document_id
             WHERE part.id = vector.chunk_id)""",
-    "section": """
-        AND (SELECT {condition} FROM knowledge_section AS part
-            JOIN knowledge_document AS document ON document.id = part.document_id
-            WHERE part.id = vector.section_id)""",
     "document": """
         AND (SELECT {condition} FROM knowledge_document AS document
             WHERE document.id = vector.document_id)""",
@@ -59,7 +55,7 @@ SELECT nearest.id FROM ({walk}) AS near, LATERAL (
 FIND = """
 SELECT DISTINCT near.id FROM unnest(%(vectors)s::text[]::halfvec[]) AS asked (vector), LATERAL (
     WITH chunk AS MATERIALIZED (
-        SELECT part.id, part.section_id, part.document_id
+        SELECT part.id, part.document_id
         FROM ({walk}) AS near JOIN knowledge_chunk AS part ON part.id = near.id
     )
     SELECT id FROM chunk{others}
@@ -97,7 +93,7 @@ def ask(vectors: Vectors, sent: list[str], model: str, scope: Scope) -> Asked:
 def alone(
     kind: Kind, vectors: Vectors, model: str, scope: Scope, *, exact: bool = False
 ) -> list[int | str]:
-    """Return the ids of the chunks, sections or documents nearest to the first vector, in order.
+    """Return the ids of the chunks or documents nearest to the first vector, in order.
 
     For measuring what the index finds beside what an `exact` comparison does.
     """

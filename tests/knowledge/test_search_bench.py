@@ -33,8 +33,8 @@ def test_chunks_of_one_document_lie_closer_together_than_of_two() -> None:
 def test_figures_of_a_small_collection() -> None:
     figures = search.run(45, silent)
     assert figures["chunks"] == 45
-    assert figures["levels"].keys() == {"keyword", "semantic", "hierarchical", "summary"}
-    assert figures["recall"] == {"chunk": 1.0, "section": 1.0, "document": 1.0}
+    assert figures["levels"].keys() == {"keyword", "semantic", "summary"}
+    assert figures["recall"] == {"chunk": 1.0, "document": 1.0}
     assert 0 < figures["fused"]["p50"] <= figures["fused"]["p95"]
     assert figures["fused"]["found"] > 0.9
     assert figures["postings_bytes_per_chunk"] > 0

@@ -6,6 +6,9 @@ from typing import Any
 
 from django.core.management.commands import migrate
 from django.db import connections
+from django.db.migrations.loader import MigrationLoader
+
+from assistant.migration import refuse_foreign
 
 LOCK = 0x0D0CE30
 
@@ -14,8 +17,9 @@ class Command(migrate.Command):
     """Waits while another process migrates the same database: two may start at once."""
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate, alone."""
+        """Migrate, alone. Raises Foreign."""
         with _alone(options["database"]):
+            refuse_foreign(MigrationLoader(connections[options["database"]]))
             super().handle(*args, **options)
 
 
