@@ -47,13 +47,14 @@ def refuse_foreign(loader: MigrationLoader) -> None:
     strange = sorted(".".join(place) for place in applied - loader.disk_migrations.keys())
     if not strange:
         return
+    others = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
     if os.environ.get("DATABASE_URL"):
         empty = "name an empty database in DATABASE_URL"
     else:
         empty = f"delete the folder {settings.STATE_DIR}"
     raise Foreign(
         "Another version of Docent made this database, by migrations that this one does not have: "
-        f"{', '.join(strange)}. Nothing in it was changed. To keep collections, `export` them with "
+        f"{strange[0]}{others}. Nothing in it was changed. To keep collections, `export` them with "
         f"the version that made it. Then stop Docent, {empty}, start again and `import` them."
     )
 
