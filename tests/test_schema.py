@@ -1,6 +1,7 @@
 """The schema: the functions that the files say, and no index that nothing reads."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -39,7 +40,7 @@ UNION ALL SELECT conname || ': ' || pg_get_constraintdef(oid) FROM pg_constraint
 """
 
 
-def rows(statement: str, *values: object) -> list[tuple[str, ...]]:
+def rows(statement: str, *values: str) -> list[tuple[Any, ...]]:
     """Return what the database answers."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
@@ -52,19 +53,24 @@ def run(statement: str) -> None:
         cursor.execute(statement)
 
 
+def defined(schema: str) -> dict[str, str]:
+    """Return the definition of every function in the schema that no extension brought."""
+    return dict(rows(DEFINED, schema))
+
+
 def in_files() -> dict[str, str]:
     """Return the definition of every function that the files make in a schema of their own."""
     run("CREATE SCHEMA written; SET LOCAL search_path TO written, public")
     for path in FUNCTIONS:
         run((settings.BASE_DIR / path).read_text())
-    defined = dict(rows(DEFINED, "written"))
+    functions = defined("written")
     run("SET LOCAL search_path TO DEFAULT; DROP SCHEMA written CASCADE")
-    return defined
+    return functions
 
 
 def differing() -> set[str]:
     """Return the functions that are not the same in the database and in the files."""
-    return {name for name, _ in {*dict(rows(DEFINED, "public")).items()} ^ {*in_files().items()}}
+    return {name for name, _ in {*defined("public").items()} ^ {*in_files().items()}}
 
 
 def test_the_functions_in_the_database_are_those_in_the_files() -> None:
