@@ -13,8 +13,8 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.faults import storable
 from agents.llm.requests import Message, Request
+from knowledge.postgres_text import storable
 from knowledge.providers import Provider, parts
 from prompts.prompt import Prompt
 

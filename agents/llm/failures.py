@@ -11,9 +11,9 @@ import openai
 from django.utils.timezone import now
 from httpx2 import ConnectTimeout, Headers
 
-from agents.faults import storable
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.verdicts import named
+from knowledge.postgres_text import storable
 from knowledge.providers import Provider
 
 TOOLS = re.compile(r"\btools?\b|tool_choice|function.?call")

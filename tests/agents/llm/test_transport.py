@@ -193,7 +193,7 @@ def test_connections_are_used_again(models: Scripted) -> None:
 def test_nothing_a_user_or_model_says_breaks_the_request(models: Scripted) -> None:
     odd = (*request().messages, {"role": "user", "content": "half \ud83d of an emoji, \0"})
     models.says("probe", Said(pieces=["a\ud83d", "\ude42 \0", "\udc00"]))
-    assert transport.send(request(messages=odd), seconds=5.0).text == "a🙂 \ufffd\ufffd"
+    assert transport.send(request(messages=odd), seconds=5.0).text == "a🙂 \ufffd"
 
 
 def test_what_a_model_thinks_aloud_is_not_part_of_the_reply(models: Scripted) -> None:
