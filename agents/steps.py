@@ -108,7 +108,7 @@ def _settle(held: Claim, came: Outcome | Exception, then: Sequence[Command] = ()
 @contextmanager
 def _away(held: Claim) -> Iterator[None]:
     connection.close()
-    with leases.renewed(held.token):
+    with leases.STEPS.renewed(held.token):
         yield
 
 
