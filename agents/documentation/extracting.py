@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 
-from agents.attributes import SourceReference
 from agents.contract import View, Writes
 from agents.documentation.checking import citation
 from agents.documentation.choosing import choose
@@ -12,7 +11,6 @@ from agents.documentation.sources import source_list, sources_of
 from agents.documentation.support import supports
 from agents.languages import ENGLISH, base
 from agents.phrases import Phrase
-from agents.terms import content_words, stem, terms
 
 RELATIVE_LINK = re.compile(r"\[([^\]]+)\]\((?!\w+:)[^)]*\)")
 
@@ -86,9 +84,3 @@ def extracted(view: View) -> Writes | None:
         "generation_error": "",
         "validation_result": {},
     }
-
-
-def unmentioned(question: str, references: Sequence[SourceReference]) -> list[str]:
-    """The words of the question that no passage mentions, as the user wrote them."""
-    said = {term for r in references for term in terms(f"{r.title} {r.section} {r.text}")}
-    return [word for word in dict.fromkeys(content_words(question)) if stem(word) not in said]
