@@ -126,8 +126,6 @@ async def _spoken(
                 return Reply("", "content_filter", model=request.model)
             plainer = _plainer(dialect, error, request)
             if plainer is None:
-                if request.tools and (no := failures.without_tools(error, request.model, server)):
-                    raise no from error
                 raise failures.answered(error, request.model, server) from error
             dialect = plainer
         else:
