@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge.errors import Unreadable
-from knowledge.parsing import FORMATS, Page, is_readable, parse
+from knowledge.parsing import FORMATS, Page, is_readable
+from knowledge.parsing.dispatch import parse
 
 
 def only(name: str, body: bytes) -> Page:
