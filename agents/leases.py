@@ -31,7 +31,7 @@ class LostError(AgentError):
 def _extend(tokens: Collection[uuid.UUID]) -> set[uuid.UUID]:
     ours = Step.objects.filter(lease_token__in=tokens, status=Step.Status.RUNNING)
     ours.update(lease_until=now() + Step.LEASE)
-    return set(ours.values_list("lease_token", flat=True))
+    return {token for token in ours.values_list("lease_token", flat=True) if token}
 
 
 STEPS = Leases(_extend, Step.LEASE)

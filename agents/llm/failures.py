@@ -49,7 +49,7 @@ def broken_off(error: Exception, model: str, server: Provider) -> ModelFailure:
     )
 
 
-def too_late(model: str, server: Provider, seconds: float, said: int) -> ModelFailure:
+def too_late(model: str, seconds: float, said: int) -> ModelFailure:
     """Return the failure for a reply that was not there, or not whole, after so many seconds."""
     if said:
         return ModelFailure(

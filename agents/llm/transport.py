@@ -110,7 +110,7 @@ async def _within(request: Request, seconds: float, begin: float, tell: OnText) 
         if begin < seconds and not assembly.has_begun:
             raise failures.not_begun(request.model, begin) from error
         said = len(assembly.text)
-        raise failures.too_late(request.model, server, seconds, said) from error
+        raise failures.too_late(request.model, seconds, said) from error
 
 
 async def _spoken(
