@@ -1,12 +1,17 @@
-"""Agents app: imports every agent at start, so that a missing or broken one stops the start."""
+"""Agents app: imports every agent at start, so that a missing or broken one stops the start.
+
+Models cannot be imported before Django is ready, so what needs them is imported by name there.
+"""
 
 from importlib import import_module
 
 from django.apps import AppConfig
+from django.core.checks import register
 
 from agents.contract import REGISTRY, refuse_conflicts
 from agents.names import KIND, Role
 from agents.routing import TOGETHER
+from prompts.checks import prompts_fit
 
 FOLDERS: dict[str, tuple[Role, ...]] = {
     "agents": (Role.COMMAND, Role.CLARIFICATION, Role.MEMORY, Role.FALLBACK),
@@ -21,6 +26,8 @@ FOLDERS: dict[str, tuple[Role, ...]] = {
 }
 # What knowledge lets a model do, and what agents do when documents change.
 HOOKS = ("agents.enriching", "agents.graphing", "agents.expanding", "agents.llm.forgetting")
+# Declares prompts, which are checked, and no role imports it.
+PROMPTS = ("agents.llm.trial",)
 
 
 class AgentsConfig(AppConfig):
@@ -41,7 +48,6 @@ class AgentsConfig(AppConfig):
         refuse_conflicts(TOGETHER)
         for name in HOOKS:
             import_module(name).register()
-        # A prompt is declared where it is used, also where that is otherwise imported late.
-        import_module("agents.llm.dialects")
-        import_module("agents.llm.trial")
-        import_module("prompts.checks")
+        for name in PROMPTS:
+            import_module(name)
+        register(prompts_fit)

@@ -21,6 +21,7 @@ from agents.models import Envelope, Step
 from agents.names import Role, Status
 from agents.phrases import Phrase
 from agents.routing import Stage
+from knowledge.postgres_text import storable
 
 # Sent with `envelope` inside the transaction that ends it: who listens takes effect once, too.
 envelope_ended = Signal()
@@ -109,7 +110,7 @@ def quarantine(envelope: Envelope, step: Step, error: Exception) -> None:
     code = faults.record(error, role=step.role, envelope=envelope, step=step.number)
     step.status, step.ended = Step.Status.QUARANTINED, step.over()
     step.lease_token = step.lease_until = None
-    step.error = step.error or faults.storable(f"{type(error).__name__}: {error}")
+    step.error = step.error or storable(f"{type(error).__name__}: {error}")
     step.save()
     _say(envelope, Phrase.FAILED, error_id=code)
     end(envelope, Status.FAILED, error_id=code)

@@ -7,15 +7,11 @@ import uuid
 from django.utils.timezone import now
 
 from agents.models import Envelope, Fault
+from knowledge.postgres_text import storable
 
 log = logging.getLogger(__name__)
 
 CODES = {"response": "RSP", "manager": "MGR", "quality": "QLT", "guardrails": "GRD"}
-
-
-def storable(text: str) -> str:
-    """Return the text without what PostgreSQL can't hold: an error may quote anything."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
 def record(

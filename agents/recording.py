@@ -7,13 +7,14 @@ from typing import Any
 
 from django.db import connection
 
-from agents import events, faults
+from agents import events
 from agents.attributes import UNIVERSAL
 from agents.bell import bell
 from agents.claims import Claim
 from agents.contract import Done
 from agents.names import Role
 from agents.routing import Decision
+from knowledge.postgres_text import storable
 
 # A function of the database, in functions.sql: a round trip, and planned only once.
 FINISH = """SELECT * FROM agents_finish(
@@ -90,7 +91,7 @@ def _of_agent(role: Role, done: Done) -> dict[str, Any]:
         "to": None,
         "stage": None,
         "mode": done.mode,
-        "degraded": faults.storable(done.degraded),
+        "degraded": storable(done.degraded),
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import DataError, IntegrityError, connection, transaction
 
-from agents import envelopes, events, faults, leases, leaving, thinking
+from agents import envelopes, events, leases, leaving, thinking
 from agents.bell import take, wait
 from agents.claims import Claim, claim_ready
 from agents.contract import REGISTRY
@@ -23,6 +23,7 @@ from agents.models import Envelope, Step
 from agents.names import Role, Status
 from agents.outage import outlast
 from agents.recording import Outcome, record, record_all
+from knowledge.postgres_text import storable
 
 __all__ = ("claim_ready", "fail", "finish", "perform_ready", "run_agent", "work_off")
 
@@ -107,7 +108,7 @@ def _settle(held: Claim, came: Outcome | Exception, then: Sequence[Command] = ()
 @contextmanager
 def _away(held: Claim) -> Iterator[None]:
     connection.close()
-    with leases.renewed(held.token):
+    with leases.STEPS.renewed(held.token):
         yield
 
 
@@ -160,7 +161,7 @@ def fail(held: Claim, error: Exception) -> None:
         if locked is None:
             return
         envelope, step = locked
-        step.error = faults.storable(f"{type(error).__name__}: {error}")
+        step.error = storable(f"{type(error).__name__}: {error}")
         hopeless = isinstance(error, AgentError) and error.permanent
         if step.attempt >= Step.ATTEMPTS or hopeless:
             envelopes.quarantine(envelope, step, error)

@@ -68,12 +68,6 @@ def of_turn(envelope_id: uuid.UUID) -> dict[str, Any]:
     return spent(calls_of(envelope_id))
 
 
-def of_conversation(conversation_id: uuid.UUID) -> dict[str, Any]:
-    """Return what all turns of a conversation asked of models (see `spent`)."""
-    calls = ModelCall.objects.filter(envelope__conversation_id=conversation_id)
-    return spent(calls.exclude(subject__startswith=REPLAY))
-
-
 def calls_of(envelope_id: uuid.UUID) -> "QuerySet[ModelCall]":
     """Return the calls of a turn, in their order, those of its replays left out."""
     return ModelCall.objects.filter(envelope=envelope_id).exclude(subject__startswith=REPLAY)

@@ -1,9 +1,9 @@
 """Warmth: loads what agents need before the first question waits for it."""
 
 from collections.abc import Iterable
-from importlib import import_module
 
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 from agents.contract import REGISTRY
 from agents.names import Role
@@ -17,7 +17,7 @@ def warm(roles: Iterable[Role]) -> None:
     """Let those of `roles` that load something look at a question once; nothing is kept of it."""
     if any(choice.model for choice in settings.MODELS.values()):
         # The client of the providers takes seconds to import and 40 MB, which are only taken here.
-        import_module("agents.llm.transport")
+        import_string(settings.MODEL_TRANSPORT)
     said = dict.fromkeys(("text", "text_eng", "canonical_question"), QUESTION)
     for role in set(LOADING) & set(roles):
         REGISTRY[role](said | {"enabled_routes": ["documentation"]})

@@ -187,6 +187,11 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 ROOT_URLCONF = "assistant.urls"
 ASGI_APPLICATION = "assistant.asgi.application"
+# Imported by the processes that need them, at the first use: the client of the providers takes a
+# second and 40 MB, ONNX Runtime 25 MB.
+MODEL_TRANSPORT = "agents.llm.transport.send"
+EMBEDDING_ENDPOINT = "knowledge.embedding.endpoint.Endpoint"
+EMBEDDING_RUNTIME = "knowledge.embedding.runtime.Runtime"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},

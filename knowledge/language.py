@@ -13,7 +13,7 @@ from langdetect.lang_detect_exception import (
     LangDetectException,
 )
 
-from knowledge.script import SCRIPTS, TELLING, WRITTEN_IN, prose, script_of
+from knowledge.script import TELLING, WRITTEN_IN, prose, script_of
 
 # langdetect draws n-grams at random; with a seed the same text gives the same answer.
 DetectorFactory.seed = 0
@@ -27,7 +27,10 @@ SAMPLE = 1000
 SURE, ENOUGH_LETTERS = 0.9, 30
 # With a letter in it that few other languages use, this is enough.
 ENOUGH_WITH_TELLING = 12
-HAN_PER_KANA = 8  # Japanese has about as many of these as of those
+# Odds among the languages of one script: of each by its letters, of the commonest, of one with a
+# letter that tells, and of one that is sure. Each is more than all before it together.
+LETTERS, COMMONEST, TELLS, SETTLED = 0.5, 2.0, 8.0, 16.0
+UNSEEN = 0.02  # of one that the letters don't suggest at all
 
 
 @cache
@@ -56,10 +59,9 @@ def language(content: str) -> str:
     """Return the language of a text; English when there is too little of it to tell."""
     sample = " ".join(prose(content[: 4 * SAMPLE]).split())[:SAMPLE]
     script = script_of(sample)
-    if script == "kana" and is_quoted(sample):
-        script = "han"
     if script in WRITTEN_IN:
-        return of_script(script, sample)
+        odds = within(script, sample)
+        return max(odds, key=lambda each: odds[each])
     letters = sum(map(str.isalpha, sample))
     best = surest(by_letters(sample))
     # Scripts that are not listed have one language each.
@@ -69,19 +71,20 @@ def language(content: str) -> str:
     return DEFAULT
 
 
-def is_quoted(text: str) -> bool:
-    """Tell whether the Japanese in a text is a name or two in Chinese."""
-    kana, han = (len(SCRIPTS[name].findall(text)) for name in ("kana", "han"))
-    return HAN_PER_KANA * kana < han
+def within(script: str, text: str) -> dict[str, float]:
+    """Return the odds of each language that is written in this script; its commonest when unsure.
 
-
-def of_script(script: str, text: str) -> str:
-    """Return which of the languages that are written in this script; its commonest when unsure."""
-    commonest, *others = WRITTEN_IN[script]
-    best = surest(by_letters(text))
-    if best in {commonest, *others} and sum(map(str.isalpha, text)) >= ENOUGH_LETTERS:
-        return best
-    return next((each for each in others if tells(each, text)), commonest)
+    They are above 0, and what else is known of the text may multiply them.
+    """
+    letters = by_letters(text)
+    odds = {each: UNSEEN + LETTERS * letters.get(each, 0) for each in WRITTEN_IN[script]}
+    odds[WRITTEN_IN[script][0]] += COMMONEST
+    for each in odds:
+        odds[each] += TELLS * tells(each, text)
+    best = surest(letters)
+    if best in odds and sum(map(str.isalpha, text)) >= ENOUGH_LETTERS:
+        odds[best] += SETTLED
+    return odds
 
 
 def surest(chances: Mapping[str, float]) -> str:

@@ -56,6 +56,9 @@ TELLING = {
 }
 
 
+HAN_PER_KANA = 8  # Japanese has about as many of these as of those
+
+
 def prose(text: str) -> str:
     """`text` without code, addresses, identifiers and abbreviations."""
     plain = CODE.sub(" ", text)
@@ -66,14 +69,15 @@ def prose(text: str) -> str:
 def script_of(text: str) -> str | None:
     """The script most of the letters belong to; another script counts against Latin names.
 
-    Any kana makes a text Japanese; a third of other letters outweigh Latin product names.
+    Kana make a text Japanese, unless they are a name or two in a Chinese one; a third of other
+    letters outweigh Latin product names.
     """
     counts = {name: len(letters.findall(text)) for name, letters in SCRIPTS.items()}
     total = sum(counts.values())
     if not total:
         return None
     if counts["kana"]:
-        return "kana"
+        return "kana" if counts["kana"] * HAN_PER_KANA >= counts["han"] else "han"
     # One Chinese character says as much as three letters.
     counts["han"] *= 3
     others = {name: count for name, count in counts.items() if name != "latin"}

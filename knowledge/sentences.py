@@ -1,4 +1,4 @@
-"""Sentences: takes a passage apart into statements that can stand in an answer."""
+"""Sentences: takes a passage apart into statements that can stand in an answer, and a message."""
 
 import re
 from collections.abc import Iterator
@@ -14,6 +14,8 @@ QUOTE = re.compile(r"^\s*>\s?")
 END = re.compile(
     r"""[.!?…]+["'”\u2019»)\]*_]*\s+(?=["'“\u2018«(\[*_`¿¡]*(?:`|[^\W_a-zà-ÿ\u0430-\u044f]))|[。\uff01\uff1f]+[”\u2019」』\uff09]*\s*"""
 )
+# Who types a message begins sentences with small letters too, and ends them with the line.
+TYPED_END = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])\s+|\n+")
 # "e.g.", "z. B." and the like end in a full stop and end nothing; so do initials.
 ABBREVIATION = re.compile(
     r"(?:^|[\s(\"“])(?:e\.\s?g|i\.\s?e|etc|cf|vs|approx|no|nr|fig|dr|mr|mrs|ms|prof|st|inc|ltd|"
@@ -88,3 +90,8 @@ def in_sentences(paragraph: str) -> list[str]:
         found.append(paragraph[begin : end.end()].strip())
         begin = end.end()
     return [*found, paragraph[begin:].strip()]
+
+
+def typed(message: str) -> list[str]:
+    """Return the sentences of a message, as people type them and not as they are set."""
+    return [part for part in TYPED_END.split(message) if part.strip()]

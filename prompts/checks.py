@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error
 
 from prompts.prompt import DECLARED, Block, Rendered
 from prompts.texts import FOLDER, NOTE, SUFFIX, PromptError, Text, replaced
@@ -84,7 +84,6 @@ def _sample(text: Text, name: str, value: Any) -> Any:
     return [Block(name, each) for each in pieces] if isinstance(value, list) else value
 
 
-@register
 def prompts_fit(app_configs: Any, **_: Any) -> list[CheckMessage]:
     """Return an error for each prompt that is wrong, missing or of no use."""
     return [

@@ -114,11 +114,6 @@ def _path(name: str) -> Path:
     raise PromptError(f"prompt {name}: there is no file {name}{SUFFIX}")
 
 
-def names() -> list[str]:
-    """Return the names of all prompts that come with Docent."""
-    return sorted(path.stem for path in FOLDER.glob(f"[!_]*{SUFFIX}"))
-
-
 @contextmanager
 def replaced(name: str, written: str) -> Iterator[Text]:
     """Put another text in a prompt's place, in this process, for the time of the block."""

@@ -1,9 +1,11 @@
 """Factories: rows as the program writes them, for tests that look at them."""
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils.timezone import now
 
 from agents import envelopes, faults
@@ -11,6 +13,7 @@ from agents.models import Envelope, ModelCall, Step
 from agents.names import Role, Status
 from conversations.memory import recall
 from conversations.models import Conversation, Message
+from knowledge.ingestion.removal import ROWS
 from knowledge.models import Chunk, Collection, Document, Section, document_id
 
 CITATION: dict[str, Any] = {
@@ -123,3 +126,17 @@ def model_call(envelope: Envelope | None = None, *, step: int = 1, **values: Any
         "seconds": 0.5,
     }
     return ModelCall.objects.create(**given | values)
+
+
+def rows_left(documents: Iterable[str]) -> dict[str, int]:
+    """Return how many rows of each kind there still are of documents with these ids."""
+    ids = list(documents)
+    found: Counter[str] = Counter({name: 0 for name, _, _ in ROWS})
+    with connection.cursor() as cursor:
+        for name, table, which in ROWS:
+            cursor.execute(
+                f"SELECT count(*) FROM {table} WHERE {which}",  # noqa: S608 from the table of what is removed
+                {"documents": ids},
+            )
+            found[name] += cursor.fetchone()[0]
+    return dict(found)

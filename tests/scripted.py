@@ -1,14 +1,16 @@
 """Scripted: models for tests, behind a real HTTP server that says what the test tells it to."""
 
 import itertools
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 
-from agents.bench.modelserver import Asked, ModelServer, Said, Script, serving, shaped
+from agents.bench.modelserver import Asked, ModelServer, Said, Script, serving
 from agents.llm import breaker, dialects, patience
 from agents.llm.journal import Subject
 from agents.llm.model import Model
@@ -18,6 +20,11 @@ __all__ = ["Asked", "ModelServer", "Said", "Scripted", "shaped"]
 
 KEY = "a-secret-key"
 STEPS = itertools.count(1)
+
+
+def shaped(**values: Any) -> Said:
+    """Return a reply that is this JSON object."""
+    return Said(json.dumps(values, ensure_ascii=False))
 
 
 @dataclass

@@ -1,7 +1,6 @@
 """Footprint: the memory of processes, and how many connections PostgreSQL holds."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,10 +74,3 @@ def _kilobytes(process: int) -> int:
     except OSError:
         return 0
     return sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
-
-
-def elapsed(act: Callable[[], object]) -> float:
-    """Return how many seconds `act` takes."""
-    begin = time.perf_counter()
-    act()
-    return time.perf_counter() - begin

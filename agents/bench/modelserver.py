@@ -72,11 +72,6 @@ class Said:
 Script = Callable[[Asked], Said]
 
 
-def shaped(**values: Any) -> Said:
-    """Return a reply that is this JSON object."""
-    return Said(json.dumps(values, ensure_ascii=False))
-
-
 class ModelServer:
     """The server, in a thread of its own, on a free port of this machine."""
 

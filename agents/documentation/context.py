@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from agents.attributes import Passage, SourceReference
+from agents.terms import content_words, stem, terms
 
 
 def heading(passage: Passage | SourceReference) -> str:
@@ -13,6 +14,12 @@ def heading(passage: Passage | SourceReference) -> str:
 def said_by(reference: SourceReference) -> str:
     """What a passage says below its heading, which a statement may take for granted."""
     return f"# {heading(reference)}\n\n{reference.text}"
+
+
+def unmentioned(question: str, passages: Iterable[Passage | SourceReference]) -> list[str]:
+    """The words of the question that no passage mentions, as the user wrote them."""
+    mentioned = {term for p in passages for term in terms(f"{p.title} {p.section} {p.text}")}
+    return [word for word in dict.fromkeys(content_words(question)) if stem(word) not in mentioned]
 
 
 def fitting(passages: Iterable[Passage], limit: int) -> list[Passage]:

@@ -8,12 +8,12 @@ from pydantic import BaseModel
 
 from agents.attributes import Evaluation, Passage, Reason
 from agents.contract import View, Writes, llm_agent
-from agents.documentation.context import fitting, heading
+from agents.documentation.context import fitting, heading, unmentioned
 from agents.intake.shapes import Share
 from agents.languages import listed
 from agents.llm.model import Model
 from agents.names import Role
-from agents.terms import content_words, stem, terms
+from agents.terms import content_words
 from knowledge.search.quality import EXCELLENT
 from prompts.prompt import Block, Prompt
 
@@ -45,13 +45,6 @@ class Verdict(BaseModel):
     sufficient: bool
     refined_query: str
     confidence: Share
-
-
-def _missing(question: str, passages: Sequence[Passage]) -> list[str]:
-    """The words of the question that no passage mentions, as the user wrote them."""
-    mentioned = {term for p in passages for term in terms(f"{p.title} {p.section} {p.text}")}
-    words = dict.fromkeys(content_words(question))
-    return [word for word in words if stem(word) not in mentioned]
 
 
 def _distance(passages: Sequence[Passage], stats: Mapping[str, Any]) -> tuple[float, bool]:
@@ -105,7 +98,7 @@ def coverage(view: Findings) -> Writes:
     question = view.canonical_question
     passages = view.search_results
     words = content_words(question)
-    missing = _missing(question, passages)
+    missing = unmentioned(question, passages)
     covered = 1 - len(missing) / len(words) if words else 0.0
     close, apart = _distance(passages, view.search_stats)
     sufficient = bool(passages) and (close >= 1 or (covered >= COVERED and not apart))

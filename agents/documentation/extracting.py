@@ -12,7 +12,6 @@ from agents.documentation.sources import source_list, sources_of
 from agents.documentation.support import supports
 from agents.languages import ENGLISH, base
 from agents.phrases import Phrase
-from agents.terms import content_words, stem, terms
 
 RELATIVE_LINK = re.compile(r"\[([^\]]+)\]\((?!\w+:)[^)]*\)")
 
@@ -90,9 +89,3 @@ def extracted(
         "generation_error": "",
         "validation_result": {},
     }
-
-
-def unmentioned(question: str, references: Sequence[SourceReference]) -> list[str]:
-    """The words of the question that no passage mentions, as the user wrote them."""
-    said = {term for r in references for term in terms(f"{r.title} {r.section} {r.text}")}
-    return [word for word in dict.fromkeys(content_words(question)) if stem(word) not in said]

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from agents.attributes import Reason, Remark, SourceReference
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.checking import Checked, check
-from agents.documentation.context import said_by
-from agents.documentation.extracting import extracted, unmentioned
+from agents.documentation.context import said_by, unmentioned
+from agents.documentation.extracting import extracted
 from agents.documentation.links import Addresses
 from agents.documentation.pieces import whole
 from agents.documentation.refusing import Refusal, parted, refusal

@@ -15,9 +15,8 @@ from knowledge.script import prose, script_of
 RECENT = 3
 # Somebody who says which language to answer in leaves little doubt.
 WISHED = 0.95
-# How much the language spoken so far, and the one asked for, multiply the odds of a message.
-SPOKEN_BEFORE = 6.0
-PREFERRED = 6.0
+# So much the language asked for, or else the one spoken so far, multiplies the odds of a message.
+SETTLED = 6.0
 # A change of language needs this probability and a word that tells, or enough words.
 SURE = 0.8
 
@@ -63,7 +62,7 @@ def recognise(view: Message) -> Writes:
     stored = view.language_preference if wished is None else None
     preferred = stored and base(stored)
     settled = preferred or _before(view.history)
-    leaning: Counter[str] = Counter({settled: SPOKEN_BEFORE}) if settled else Counter()
+    leaning: Counter[str] = Counter({settled: SETTLED}) if settled else Counter()
     chances = likelihood(text, leaning)
     if not chances:
         return {"language": settled or ENGLISH, "confidence": 0.5 if settled else 0.2}

@@ -1,13 +1,11 @@
 """Nearness: which kind of question that is declined a question is nearest to."""
 
-import re
-
 from django.conf import settings
 
 from agents.attributes import Reason
 from agents.intake.exemplars import votes, worth
-from agents.terms import SENTENCE_ENDS
 from knowledge.embedding import encode
+from knowledge.sentences import typed
 
 # Each kind of question that is declined is also the name of a file of exemplars.
 UNSAFE = (Reason.HARMFUL_CONTENT, Reason.SYSTEM_ABUSE, Reason.INAPPROPRIATE)
@@ -15,7 +13,6 @@ BENIGN = "benign"
 # A sentence in a longer text is judged by itself as well, but with more reserve.
 RESERVE = 0.14
 MOST_SENTENCES = 12
-SENTENCE_END = re.compile(rf"(?<=[{SENTENCE_ENDS}])\s+|\n+")
 # So near to the description of the deployment's scope, a question is its business.
 IN_SCOPE = 0.35
 
@@ -23,7 +20,7 @@ IN_SCOPE = 0.35
 def _pieces(question: str, said: str) -> list[str]:
     """The question, and by itself each sentence of it and of what was literally said."""
     whole = f"{question}\n{said}" if said not in question else question
-    sentences = [part for part in SENTENCE_END.split(whole) if part.strip()]
+    sentences = typed(whole)
     return [question, *sentences[:MOST_SENTENCES]] if len(sentences) > 1 else [question]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from agents.languages import ENGLISH, LOCALES
 from agents.terms import FUNCTION_WORDS, vocabulary, words
-from knowledge.language import by_letters
-from knowledge.script import NOT_LATIN, TELLING, WRITTEN_IN, prose, script_of
+from knowledge.language import by_letters, tells, within
+from knowledge.script import NOT_LATIN, TELLING, prose, script_of
 
 EVERYDAY = vocabulary(Path(__file__).parent / "everyday_words.txt")
 # From here on letter statistics count in full; below, they are a gamble (measured on questions
@@ -35,8 +35,8 @@ def _hints(text: str) -> dict[str, float]:
             sharing = [language for language, own in vocabularies.items() if word in own]
             for language in sharing:
                 hints[language] += weight / len(sharing)
-    for language, letters in TELLING.items():
-        hints[language] += 0.5 * bool(letters.search(text.casefold()))
+    for language in TELLING:
+        hints[language] += 0.5 * tells(language, text)
     return hints
 
 
@@ -61,35 +61,21 @@ def likelihood(text: str, leaning: Mapping[str, float] | None = None) -> dict[st
     script = script_of(plain)
     if script is None:
         return {}
-    letters = by_letters(plain)
+    leaning = leaning or {}
     if script != "latin":
-        return _within(WRITTEN_IN[script], plain, letters, leaning or {})
+        odds = within(script, plain)
+        return _shares({each: odds[each] * leaning.get(each, 1.0) for each in odds})
+    letters = by_letters(plain)
     hints = _hints(plain)
-    candidates = set(letters) | set(hints) | set(LOCALES) | set(leaning or {})
+    candidates = set(letters) | set(hints) | set(LOCALES) | set(leaning)
     trust = min(1.0, sum(map(str.isalpha, plain)) / ENOUGH_LETTERS)
     odds = {
         language: (letters.get(language, 0) + UNSEEN) ** trust
         * math.exp(HINT * min(hints[language], MOST_HINTS))
         * _familiarity(language, plain)
-        * (leaning or {}).get(language, 1.0)
+        * leaning.get(language, 1.0)
         for language in candidates - NOT_LATIN
     }
-    return _shares(odds)
-
-
-def _within(
-    languages: tuple[str, ...],
-    text: str,
-    letters: Mapping[str, float],
-    leaning: Mapping[str, float],
-) -> dict[str, float]:
-    """Tell the languages of one script apart, the first of them being the likeliest."""
-    odds = {language: 0.02 + 0.5 * letters.get(language, 0) for language in languages}
-    odds[languages[0]] += 2
-    for language in languages:
-        if language in TELLING and TELLING[language].search(text.casefold()):
-            odds[language] += 8
-        odds[language] *= leaning.get(language, 1.0)
     return _shares(odds)
 
 

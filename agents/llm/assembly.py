@@ -10,9 +10,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.faults import storable
 from agents.llm.requests import Reply, ToolCall, Usage
 from agents.llm.thoughts import Thoughts
+from knowledge.postgres_text import storable
 
 DONE = b"[DONE]"
 # How servers say it that don't say it in OpenAI's words.

@@ -13,8 +13,8 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.faults import storable
 from agents.llm.requests import Message, Request
+from knowledge.postgres_text import storable
 from knowledge.providers import Provider, parts
 from prompts.prompt import Prompt
 
@@ -64,8 +64,6 @@ class Dialect:
             told["stream_options"] = {"include_usage": True}
         if request.schema and self.form:
             told["response_format"] = _format(self.form, request)
-        if request.tools:
-            told["tools"] = list(request.tools)
         return told
 
     def _messages(self, request: Request, more: str) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """Failures: what can go wrong at a provider, by its outcome and in a sentence for the operator."""
 
 import json
-import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -11,12 +10,11 @@ import openai
 from django.utils.timezone import now
 from httpx2 import ConnectTimeout, Headers
 
-from agents.faults import storable
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.verdicts import named
+from knowledge.postgres_text import storable
 from knowledge.providers import Provider
 
-TOOLS = re.compile(r"\btools?\b|tool_choice|function.?call")
 SHOWN = 200  # characters of what a server said
 FILTERS = ("content_filter", "content_policy_violation", "responsibleaipolicyviolation")
 NO_CREDIT = ("insufficient_quota", "insufficient_credits", "billing")
@@ -51,7 +49,7 @@ def broken_off(error: Exception, model: str, server: Provider) -> ModelFailure:
     )
 
 
-def too_late(model: str, server: Provider, seconds: float, said: int) -> ModelFailure:
+def too_late(model: str, seconds: float, said: int) -> ModelFailure:
     """Return the failure for a reply that was not there, or not whole, after so many seconds."""
     if said:
         return ModelFailure(
@@ -105,19 +103,6 @@ def answered(error: openai.APIStatusError, model: str, server: Provider) -> Mode
     told = error.response.text
     wait = retry_after(error.response.headers)
     return of_status(error.status_code, refusal(error), model, server, whole=told, wait=wait)
-
-
-def without_tools(
-    error: openai.APIStatusError, model: str, server: Provider
-) -> ModelFailure | None:
-    """Return the failure of a request that was refused for its tools; None: for another reason."""
-    if error.status_code not in {400, 404, 422, 501} or not TOOLS.search(refusal(error).lower()):
-        return None
-    return ModelFailure(
-        Outcome.REJECTED,
-        f"{named(model)} takes no tools, or not these ({error.status_code}): take a model that "
-        f"calls tools; it said: {_hidden(refusal(error), server)}",
-    )
 
 
 def within(told: Any, model: str, server: Provider) -> ModelFailure:

@@ -13,12 +13,12 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Max, Q
 from django.utils.timezone import now
 
-from agents.faults import storable
 from agents.llm.outcomes import REPLIED, ModelFailure, Outcome
 from agents.llm.pricing import cost
 from agents.llm.requests import Reply, Request, ToolCall, Usage
 from agents.models import ModelCall
 from agents.outage import outlast
+from knowledge.postgres_text import storable, storable_json
 from prompts.prompt import Rendered
 
 # A commit that writes to the log waits until the log is on the disk, with all before it.
@@ -175,7 +175,7 @@ def _row(entry: Entry, model: str, **values: Any) -> ModelCall:
         prompt_hash=entry.prompt.hash,
         model=model,
         provider=model.rpartition("@")[2],
-        request=_clean(entry.request.as_json()),
+        request=storable_json(entry.request.as_json()),
         request_hash=entry.digest,
         mends=entry.mends,
         documents=list(entry.documents),
@@ -213,14 +213,3 @@ def _spent(model: str, usage: Usage) -> dict[str, Any]:
         "cached_tokens": usage.cached_tokens,
         "cost": cost(model, usage),
     }
-
-
-def _clean(value: Any) -> Any:
-    match value:
-        case str():
-            return storable(value)
-        case dict():
-            return {name: _clean(each) for name, each in value.items()}
-        case list() | tuple():
-            return [_clean(each) for each in value]
-    return value

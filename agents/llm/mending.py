@@ -10,11 +10,8 @@ from agents.llm.requests import Request
 from prompts.prompt import Prompt, Rendered
 
 REPAIR = Prompt("_repair", "problem", "schema")
-REPAIR_CALL = Prompt("_repair_call", "problem", "tools")
 # A reply that did not have its shape is worth one more try, of the same model.
-REPAIRABLE = frozenset(
-    {Outcome.EMPTY, Outcome.MALFORMED, Outcome.WRONG_SCHEMA, Outcome.UNKNOWN_TOOL}
-)
+REPAIRABLE = frozenset({Outcome.EMPTY, Outcome.MALFORMED, Outcome.WRONG_SCHEMA})
 # So many times the tokens for a model that used them all up before it said a word.
 THINKING = 4
 
@@ -40,7 +37,4 @@ def with_room(times: int, request: Request) -> Request:
 
 
 def _repair(request: Request, problem: str) -> Rendered:
-    if request.tools:
-        names = ", ".join(tool["function"]["name"] for tool in request.tools)
-        return REPAIR_CALL.render({"problem": problem, "tools": names})
     return REPAIR.render({"problem": problem, "schema": json.dumps(request.schema)})

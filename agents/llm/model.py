@@ -1,6 +1,6 @@
 """Model: how an agent asks a language model. Every call is journalled, priced and bounded."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,10 +14,9 @@ from agents.llm.journal import Entry, Subject
 from agents.llm.mending import THINKING, remedy, with_room
 from agents.llm.outcomes import ModelFailure, Outcome, telling
 from agents.llm.patience import Failed, Listener, OnText, nothing, obtain
-from agents.llm.requests import Message, Reply, Request
+from agents.llm.requests import Reply, Request
 from agents.llm.structured import parsed, schema_of
 from agents.llm.tokens import Tokens
-from agents.llm.tools import Tool, Wanted, wanted
 from agents.llm.verdicts import named, refuse_unusable
 from agents.models import ModelCall
 from prompts.prompt import Prompt, Rendered
@@ -76,38 +75,6 @@ class Model:
         """
         asked = self._questions(prompt, values, alike, documents, shape)
         return self._first(asked, lambda question: self._mended(question, _in_shape(shape)))
-
-    def call(
-        self,
-        prompt: Prompt,
-        tools: Sequence[Tool],
-        /,
-        *,
-        then: Sequence[Message] = (),
-        alike: dict[str, Any] | None = None,
-        documents: tuple[str, ...] = (),
-        **values: Any,
-    ) -> Wanted:
-        """Return what a model wants that has these tools: a text, calls, or both.
-
-        Nothing is called here. Whoever does it validates the arguments and knows a call by the
-        step and its place in it, never by its id: after a crash, and from the cache, the same
-        calls come back. `then` are the messages after the prompt, as `Wanted.told` returns them.
-        Raises ModelFailure, also when a tool that does not exist is wanted twice, and REJECTED
-        for a server that takes no tools.
-        """
-
-        def with_tools(request: Request) -> Request:
-            told = tuple(tool.as_json() for tool in tools)
-            return replace(request, messages=(*request.messages, *then), tools=told)
-
-        asked = [
-            replace(each, request=with_tools(each.request), same=with_tools(each.same))
-            for each in self._questions(prompt, values, alike, documents)
-        ]
-        return self._first(
-            asked, lambda question: self._mended(question, lambda reply: wanted(reply, tools))
-        )
 
     def write(
         self,

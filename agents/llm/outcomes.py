@@ -15,7 +15,6 @@ class Outcome(StrEnum):
     EMPTY = "empty"
     MALFORMED = "malformed"
     WRONG_SCHEMA = "wrong_schema"
-    UNKNOWN_TOOL = "unknown_tool"
     # It took too long, or the answer broke off.
     TIMEOUT = "timeout"
     TOO_SLOW = "too_slow"
@@ -54,7 +53,6 @@ REPLIED = frozenset(
         Outcome.EMPTY,
         Outcome.MALFORMED,
         Outcome.WRONG_SCHEMA,
-        Outcome.UNKNOWN_TOOL,
     }
 )
 

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from importlib import import_module
 from typing import Any
 
 from django.conf import settings
+from django.utils.module_loading import import_string
 from django.utils.timezone import now
 
 from agents.llm import breaker, lateness
@@ -21,8 +21,6 @@ from agents.llm.requests import Reply, Request
 from knowledge.providers import parts
 
 OnText = Callable[[str], None]
-# Imported when a model is asked for the first time.
-TRANSPORT = "agents.llm.transport"
 
 ATTEMPTS = 3
 FIRST_WAIT_SECONDS = 0.4
@@ -121,7 +119,7 @@ def _attempt(
     given = lateness.limits(provider, turn, seconds, left)
     breaker.admit(provider, seconds=given.whole)
     try:
-        reply: Reply = import_module(TRANSPORT).send(
+        reply: Reply = import_string(settings.MODEL_TRANSPORT)(
             request, seconds=given.whole, begin=given.begin, on_text=listener.tell
         )
     except ModelFailure as failure:

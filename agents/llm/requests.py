@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-# {"role": "system" | "user" | "assistant" | "tool", "content": …}; of the assistant also
-# "tool_calls", of a tool "tool_call_id", as OpenAI's chat API has them.
+# {"role": "system" | "user" | "assistant", "content": …}, as OpenAI's chat API has them.
 Message = Mapping[str, Any]
 
 
@@ -21,11 +20,10 @@ class Request:
     temperature: float
     schema_name: str = ""
     schema: dict[str, Any] = field(default_factory=dict)  # JSON schema of the reply; {}: free text
-    tools: tuple[dict[str, Any], ...] = ()  # as OpenAI's chat API wants them
 
     def as_json(self) -> dict[str, Any]:
         """Return the request as JSON values, as it is kept."""
-        return asdict(self) | {"messages": list(self.messages), "tools": list(self.tools)}
+        return asdict(self) | {"messages": list(self.messages)}
 
     def digest(self) -> str:
         """Return the SHA-256 of the request, in hex."""
@@ -44,7 +42,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A tool the model wants to be called. Nothing of it has been checked."""
+    """A tool the model wants to be called, though none was offered: kept, never called."""
 
     id: str
     name: str

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from agents.faults import storable
 from agents.llm.outcomes import ModelFailure, Outcome
+from knowledge.postgres_text import storable_json
 
 FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 SHOWN = 200
@@ -115,15 +115,3 @@ def _without_nulls(value: Any, node: dict[str, Any], named: dict[str, Any]) -> A
         elif "default" not in part:
             kept[name] = NOTHING.get(part.get("type"))
     return kept
-
-
-def storable_json(value: Any) -> Any:
-    """Return the value without what JSON can spell and PostgreSQL cannot hold."""
-    match value:
-        case str():
-            return storable(value)
-        case dict():
-            return {storable(name): storable_json(each) for name, each in value.items()}
-        case list():
-            return [storable_json(each) for each in value]
-    return value

@@ -110,7 +110,7 @@ async def _within(request: Request, seconds: float, begin: float, tell: OnText) 
         if begin < seconds and not assembly.has_begun:
             raise failures.not_begun(request.model, begin) from error
         said = len(assembly.text)
-        raise failures.too_late(request.model, server, seconds, said) from error
+        raise failures.too_late(request.model, seconds, said) from error
 
 
 async def _spoken(
@@ -126,8 +126,6 @@ async def _spoken(
                 return Reply("", "content_filter", model=request.model)
             plainer = _plainer(dialect, error, request)
             if plainer is None:
-                if request.tools and (no := failures.without_tools(error, request.model, server)):
-                    raise no from error
                 raise failures.answered(error, request.model, server) from error
             dialect = plainer
         else:

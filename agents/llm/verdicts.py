@@ -38,7 +38,7 @@ def refuse_unusable(reply: Reply, *, whole: bool = True) -> None:
                 f"{model}: the reply was cut at its limit of tokens: raise <ROLE>_MAX_TOKENS.",
                 said=reply.text.strip(),
             )
-    if not (reply.text.strip() or reply.tool_calls):
+    if not reply.text.strip():
         raise ModelFailure(
             Outcome.EMPTY,
             f"{model}: the reply is empty; a model that thinks first needs more <ROLE>_MAX_TOKENS.",

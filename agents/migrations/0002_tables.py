@@ -198,7 +198,6 @@ class Migration(migrations.Migration):
                             ("empty", "empty"),
                             ("malformed", "malformed"),
                             ("wrong_schema", "wrong schema"),
-                            ("unknown_tool", "unknown tool"),
                             ("timeout", "timeout"),
                             ("too_slow", "too slow"),
                             ("cut_off", "cut off"),

@@ -1,27 +1,27 @@
 """Fields: what a value of an archive may be."""
 
-import json
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
 from knowledge.graph.keys import LONGEST, key
 from knowledge.ingestion.drafts import CONFIGS
+from knowledge.postgres_text import is_storable, storable_json
 
 KNOWN_CONFIGS = {"simple", *CONFIGS.values()}
 
 
-def storable(text: str) -> str:
+def as_stored(text: str) -> str:
     """Refuse what PostgreSQL cannot store."""
-    if "\0" in text:
-        raise ValueError("a text holds a null character")
+    if not is_storable(text):
+        raise ValueError("a text holds a null character or half a character")
     return text
 
 
-def storable_json(value: dict[str, Any]) -> dict[str, Any]:
+def json_as_stored(value: dict[str, Any]) -> dict[str, Any]:
     """Refuse what PostgreSQL cannot store."""
-    if "\\u0000" in json.dumps(value):
-        raise ValueError("a text holds a null character")
+    if storable_json(value) != value:
+        raise ValueError("a text holds a null character or half a character")
     return value
 
 
@@ -39,7 +39,7 @@ def telling(name: str) -> str:
     return name
 
 
-Text = Annotated[str, AfterValidator(storable)]
+Text = Annotated[str, AfterValidator(as_stored)]
 Address = Annotated[Text, Field(min_length=1, max_length=1000)]
 Title = Annotated[Text, Field(max_length=500)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]

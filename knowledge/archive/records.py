@@ -34,8 +34,8 @@ from knowledge.archive.fields import (
     Sha256,
     Text,
     Title,
+    json_as_stored,
     known_config,
-    storable_json,
 )
 from knowledge.embedding.embedder import FEWEST_DIMENSIONS, MOST_DIMENSIONS
 
@@ -107,7 +107,7 @@ class CalibrationRecord(Record):
 
     model: ModelName
     threshold: Annotated[float, Field(allow_inf_nan=False)]
-    report: Annotated[dict[str, Any], AfterValidator(storable_json)]
+    report: Annotated[dict[str, Any], AfterValidator(json_as_stored)]
     created: AwareDatetime
 
 

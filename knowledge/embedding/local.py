@@ -2,10 +2,11 @@
 
 import threading
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
+from django.conf import settings
+from django.utils.module_loading import import_string
 
 from knowledge.embedding.embedder import Kind, Vectors
 from knowledge.embedding.recent import Recent
@@ -20,7 +21,6 @@ MODEL = LOCAL_MODEL
 DIMENSIONS = LOCAL_DIMENSIONS
 WINDOW = 256  # tokens, [CLS] and [SEP] included: max_seq_length of the model's own settings
 REMEMBERED = 10_000  # vectors, 15 MB
-RUNTIME = "knowledge.embedding.runtime"
 
 
 class Local:
@@ -32,7 +32,6 @@ class Local:
     spent = 0
 
     runtime: "Runtime | None"
-    tokens: "Tokenizer | None"
     recent: dict[Kind, Recent]
 
     def __init__(self) -> None:
@@ -42,7 +41,6 @@ class Local:
         """Begin anew."""
         self.lock = threading.Lock()
         self.runtime = None
-        self.tokens = None
         self.recent = {kind: Recent(REMEMBERED) for kind in get_args(Kind)}
 
     def encode(self, texts: Sequence[str], *, kind: Kind = "passage") -> Vectors:
@@ -55,20 +53,15 @@ class Local:
         )
 
     def loaded(self) -> "Runtime":
-        """Return the runtime; the first caller waits about 0.2 s for it."""
+        """Return the runtime; the first caller waits for it to be imported, not for a graph."""
         with self.lock:
             if self.runtime is None:
-                self.runtime = import_module(RUNTIME).Runtime()
+                self.runtime = import_string(settings.EMBEDDING_RUNTIME)()
             return self.runtime
 
     def tokenizer(self) -> "Tokenizer":
         """Return the tokenizer, which costs far less than the model; treat it as read-only."""
-        with self.lock:
-            if self.tokens is None:
-                self.tokens = (
-                    self.runtime.tokenizer if self.runtime else import_module(RUNTIME).tokenizer()
-                )
-            return self.tokens
+        return self.loaded().tokenizer
 
 
 LOCAL = Local()

@@ -1,15 +1,13 @@
 """Models: the embedding models, found by their names."""
 
-from importlib import import_module
-
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 from knowledge import providers
 from knowledge.embedding.embedder import Embedder
 from knowledge.embedding.errors import UnknownModel
 from knowledge.embedding.local import LOCAL, MODEL
 
-ENDPOINT = "knowledge.embedding.endpoint"  # imported when needed: `openai` takes 30 MB
 LONGEST_NAME = 100  # what the column of vectors holds
 
 _made: dict[str, Embedder] = {}
@@ -60,5 +58,5 @@ def forget() -> None:
 
 def _endpoint(full: str) -> Embedder:
     model, provider = providers.split(full)
-    made: Embedder = import_module(ENDPOINT).Endpoint(model, providers.provider(provider))
+    made: Embedder = import_string(settings.EMBEDDING_ENDPOINT)(model, providers.provider(provider))
     return made

@@ -12,6 +12,7 @@ from django.conf import settings
 from knowledge.errors import NothingToIngest, Unreadable
 from knowledge.ingestion.report import Problem
 from knowledge.parsing import FORMATS, is_readable
+from knowledge.postgres_text import is_storable
 
 # One slash: a path has lost the other.
 WEB = re.compile(r"https?:/+", re.IGNORECASE)
@@ -125,11 +126,6 @@ def why_ignored(path: Path) -> str:
     if not (is_readable(path.name) or is_zip(path.name)):
         return "unknown format"
     return "" if path.is_file() else "not a file"  # a pipe, a link that leads nowhere
-
-
-def is_storable(name: str) -> bool:
-    """Tell whether the database can hold a name; files may be called by any bytes."""
-    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def is_zip(name: str) -> bool:

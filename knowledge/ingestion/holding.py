@@ -1,31 +1,40 @@
 """Holding: the right to work on a job, which one worker at a time has.
 
-A job may be asked for any number of times. Whoever claims it holds a token, and only the holder
-of the current one can write what came of it, so every item takes effect once.
+A job may be asked for any number of times. Whoever claims it holds it under a lease, and every
+item takes effect once.
 """
 
-import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from time import monotonic
 from types import TracebackType
 
-from django.db import Error, InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import F, QuerySet
 from django.utils.timezone import now
 
 from knowledge import liveness
 from knowledge.errors import KnowledgeError
 from knowledge.ingestion.jobs import JobError, Status, end, release_dead, waiting
+from knowledge.lease import Leases
 from knowledge.models import Ingest, Item
+from knowledge.postgres_text import storable
 
 LEASE = timedelta(seconds=30)
-RENEW_SECONDS = 10.0
 BEAT_SECONDS = 1.0
 ATTEMPTS = 3  # without any progress between them
+
+
+def _extend(tokens: Collection[uuid.UUID]) -> set[uuid.UUID]:
+    ours = Ingest.objects.filter(token__in=tokens)
+    ours.update(lease_until=now() + LEASE)
+    return {token for token in ours.values_list("token", flat=True) if token}
+
+
+LEASES = Leases(_extend, LEASE)
 
 
 class Lost(JobError):
@@ -88,7 +97,7 @@ def held(ingest_id: uuid.UUID | str) -> Iterator[Hold | None]:
     if hold is None:
         yield None
         return
-    with Leaving(hold), renewed(hold):
+    with Leaving(hold), LEASES.renewed(hold.token):
         yield hold
 
 
@@ -133,15 +142,15 @@ def blame(hold: Hold, error: BaseException) -> None:
 
     When it was at several, the next attempt takes them one by one.
     """
-    sentence = f"Docent failed over it: {type(error).__name__}: {error}"[:1000]
+    sentence = storable(f"Docent failed over it: {type(error).__name__}: {error}")[:1000]
     with transaction.atomic():
         if hold.item is not None:
             Item.objects.filter(pk=hold.item.pk, status=Item.Status.WAITING).update(
-                status=Item.Status.SKIPPED, reason=sentence.replace("\0", ""), updated=now()
+                status=Item.Status.SKIPPED, reason=sentence, updated=now()
             )
         may_go_on = hold.item is not None or hold.job.attempts < ATTEMPTS
         status = Status.QUEUED if may_go_on else Status.FAILED
-        end(hold.mine, status, error=sentence.replace("\0", ""))
+        end(hold.mine, status, error=sentence)
 
 
 def claim(ingest_id: uuid.UUID | str) -> Hold | None:
@@ -180,27 +189,3 @@ def set_aside(hold: Hold) -> bool:
             status=Item.Status.SKIPPED, reason=reason, updated=now()
         )
     return True
-
-
-@contextmanager
-def renewed(hold: Hold) -> Iterator[None]:
-    """Renew the lease from a thread while the block runs, however long one call takes."""
-    stop = threading.Event()
-
-    def renew() -> None:
-        while not stop.wait(RENEW_SECONDS):
-            try:
-                hold.mine.update(lease_until=now() + LEASE)
-            except Error:
-                # PostgreSQL is away: the next round may still be in time, else the lease lapses.
-                continue
-            finally:
-                connection.close()
-
-    thread = threading.Thread(target=renew, name="ingest lease", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()

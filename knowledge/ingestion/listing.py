@@ -13,7 +13,7 @@ from knowledge.ingestion.planning import LONGEST, added, of_urls
 from knowledge.ingestion.sitemaps import compare
 from knowledge.ingestion.unpacking import Member
 from knowledge.models import Ingest, Item
-from knowledge.parsing.page import storable
+from knowledge.postgres_text import storable
 
 WRITTEN = ("status", "body", "sha1", "gone", "warnings")
 

@@ -23,6 +23,7 @@ from knowledge.ingestion.pages import Entry, Work, judged, known_page, opened
 from knowledge.ingestion.renewing import is_answered
 from knowledge.ingestion.storing import adopt, copy, store
 from knowledge.models import Item
+from knowledge.postgres_text import storable
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -212,7 +213,7 @@ class Pipeline:
 
     def skip(self, work: Work, reason: str) -> None:
         """Write down why an item was skipped."""
-        work.end(Item.Status.SKIPPED, reason.replace("\0", "")[:2000])
+        work.end(Item.Status.SKIPPED, storable(reason)[:2000])
         self.finished += 1
         with transaction.atomic():
             self.hold.progress()

@@ -19,7 +19,7 @@ from knowledge.ingestion.files import WEB, Findings, find
 from knowledge.ingestion.jobs import OPEN
 from knowledge.ingestion.roots import refuse_strangers
 from knowledge.models import COLLECTION_NAME, Collection, Document, Ingest, Item
-from knowledge.parsing.page import storable
+from knowledge.postgres_text import storable
 
 NAMED = 3  # things a job's name holds
 LONGEST = 1000  # characters of an origin

@@ -79,17 +79,3 @@ def deleted(documents: list[str]) -> Counter[str]:
     graph.prune(entities)
     changes.tell(documents, unsaid)
     return removed
-
-
-def left(documents: Iterable[str]) -> dict[str, int]:
-    """Return how many rows of each kind there still are of documents with these ids."""
-    ids = list(documents)
-    found: Counter[str] = Counter({name: 0 for name, _, _ in ROWS})
-    with connection.cursor() as cursor:
-        for name, table, which in ROWS:
-            cursor.execute(
-                f"SELECT count(*) FROM {table} WHERE {which}",  # noqa: S608 from the table above
-                {"documents": ids},
-            )
-            found[name] += cursor.fetchone()[0]
-    return dict(found)

@@ -16,7 +16,8 @@ from typing import BinaryIO
 
 from knowledge.errors import Unreadable
 from knowledge.mortality import die_with_parent
-from knowledge.parsing import Limits, parse
+from knowledge.parsing import Limits
+from knowledge.parsing.dispatch import parse
 from knowledge.parsing.limits import MEGABYTE
 from knowledge.parsing.wire import receive, send
 

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from typing import Any
 
 from knowledge.parsing.normalising import collapsed, uniform
+from knowledge.postgres_text import storable
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,6 @@ def assembled(sheets: Iterable[tuple[int, Sequence[str]]]) -> tuple[str, list[tu
             starts.append((len(lines), number))
             lines += text.split("\n")
     return "\n".join(lines), starts
-
-
-def storable(text: str) -> str:
-    """Return the text without null characters and with "?" for halves of characters."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def as_text(value: Any) -> str:

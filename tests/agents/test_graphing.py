@@ -14,6 +14,7 @@ from knowledge.graph import graph_search
 from knowledge.ingestion import removal
 from knowledge.ingestion.report import Report
 from knowledge.models import Document, Entity, EntityName, Relation
+from tests import factories
 from tests.scripted import Asked, Said, Scripted, shaped
 
 TEXT = """---
@@ -118,7 +119,7 @@ def test_a_deleted_document_leaves_nothing_that_only_it_named(
     assert set(Entity.objects.values_list("name", flat=True)) == {"foghorn", "The foghorn"}
     assert not Relation.objects.exists()
     assert known(["harbour master"]) == []
-    assert not any(removal.left([each["id"] for each in receipt.documents]).values())
+    assert not any(factories.rows_left([each["id"] for each in receipt.documents]).values())
 
 
 def test_a_changed_document_states_what_it_says_now(drawing: Scripted, tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from agents import events
-from agents.bench.modelserver import Asked, Said, shaped
+from agents.bench.modelserver import Asked, Said
 from agents.models import Envelope
 from agents.names import Role, Status
 from conversations.rendering import answer
 from knowledge import ingestion
 from tests.agents.turning import turn
+from tests.scripted import shaped
 from tests.sensible import Sensible
 
 pytestmark = pytest.mark.django_db(transaction=True)

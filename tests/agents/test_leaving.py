@@ -115,7 +115,7 @@ def test_handing_back_leaves_alone_what_another_worker_has_taken_over(begin: Beg
     envelope = begin()
     held = claim(envelope.pk, 1)
     assert held
-    with leases.renewed(held.token):
+    with leases.STEPS.renewed(held.token):
         envelope.steps.update(lease_token=None, status="ready")
         heir = claim(envelope.pk, 1)
         assert heir
@@ -128,7 +128,7 @@ def test_a_step_that_was_handed_back_can_be_done_by_another(begin: Begin) -> Non
     events.connection().delete(Role.MANAGER.queue)
     held = claim(envelope.pk, 1)
     assert held
-    with leases.renewed(held.token):
+    with leases.STEPS.renewed(held.token):
         assert leases.hand_back() == 1
     assert bells(Role.MANAGER) == 1
     assert finish(held, Outcome()) is None

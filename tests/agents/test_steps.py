@@ -107,7 +107,7 @@ def test_renewing_keeps_a_lease_from_lapsing(begin: Begin) -> None:
     envelope = begin()
     token = held(envelope, 1).token
     envelope.steps.update(lease_until=now() - timedelta(seconds=1))
-    assert leases.renew({token}) == 1
+    assert leases.STEPS.renew({token}) == 1
     assert sweeper.sweep()["freed"] == 0
     assert claim(envelope.pk, 1) is None
 

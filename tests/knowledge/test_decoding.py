@@ -5,9 +5,10 @@ import codecs
 import pytest
 
 from knowledge.errors import Unreadable
-from knowledge.parsing import Page, parse
+from knowledge.parsing import Page
 from knowledge.parsing.charsets import codec
 from knowledge.parsing.decoding import decode
+from knowledge.parsing.dispatch import parse
 from knowledge.parsing.guessing import guess
 from tests.knowledge.tongues import LEGACY, PARAGRAPHS, passage
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge.language import language
+from knowledge.language import language, within
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,9 @@ def test_the_same_text_always_has_the_same_language() -> None:
     assert (
         len({language("Change your invoice email, und zwar sofort bitte") for _ in range(5)}) == 1
     )
+
+
+def test_a_language_of_a_script_has_odds_that_may_be_multiplied() -> None:
+    odds = within("cyrillic", "Отпуск")
+    assert set(odds) == {"ru", "uk", "bg", "mk"}
+    assert min(odds.values()) > 0

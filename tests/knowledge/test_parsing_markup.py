@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge.parsing import parse
+from knowledge.parsing.dispatch import parse
 from knowledge.parsing.tables import Cell, sentences, spread
 
 

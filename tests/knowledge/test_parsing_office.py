@@ -3,7 +3,8 @@
 import pytest
 
 from knowledge.errors import Unreadable
-from knowledge.parsing import Limits, Page, parse
+from knowledge.parsing import Limits, Page
+from knowledge.parsing.dispatch import parse
 from tests.knowledge.crafted import HEAD, docx, paragraph, pptx, row, shape, zipped
 
 

@@ -34,11 +34,11 @@ def cite(document: Document, version: int, *, status: Status = Status.COMPLETED)
 
 def test_receipt_counts_every_row_and_nothing_is_left(fog: Document) -> None:
     rest = [kind._default_manager.count() for kind in (Document, Section, Chunk)]
-    held = removal.left([fog.pk])
+    held = factories.rows_left([fog.pk])
     assert held == removal.delete([fog], by="inge").removed
     assert held["documents"] == held["versions"] == held["chunks"] == 1
     assert (held["vectors"], held["postings"] > 5) == (3, True)
-    assert not any(removal.left([fog.pk]).values())
+    assert not any(factories.rows_left([fog.pk]).values())
     assert [kind._default_manager.count() for kind in (Document, Section, Chunk)] == [
         count - 1 for count in rest
     ]

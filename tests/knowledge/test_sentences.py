@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.sentences import split
+from knowledge.sentences import split, typed
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,18 @@ def test_every_statement_says_something_and_nothing_crashes(text: str) -> None:
 @given(st.lists(st.sampled_from(["One is here.", "Is two?", "Three!"]), max_size=6))
 def test_sentences_put_together_again_are_the_paragraph(sentences: list[str]) -> None:
     assert split(" ".join(sentences)) == sentences
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("hi there. how do I pay?", ["hi there.", "how do I pay?"]),
+        ("first line\n\nsecond line", ["first line", "second line"]),
+        ("see example.com or 2.0", ["see example.com or 2.0"]),
+        (" \n ", []),
+    ],
+)
+def test_a_message_splits_before_small_letters_and_at_each_line(
+    message: str, expected: list[str]
+) -> None:
+    assert typed(message) == expected

@@ -2,7 +2,8 @@
 
 import pytest
 
-from knowledge.parsing import Page, parse
+from knowledge.parsing import Page
+from knowledge.parsing.dispatch import parse
 
 PAGE = "<title>Night trains | Ferries</title>{}<main><h1>Night trains</h1><p>They run.</p></main>"
 STATED = '<script type="application/ld+json">{}</script>'

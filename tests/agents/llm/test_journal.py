@@ -13,7 +13,9 @@ from agents import outage
 from agents.llm import journal
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.models import ModelCall
+from agents.trace import trace
 from prompts.prompt import Prompt
+from tests import factories
 from tests.agents.llm.asking import GOOD, Verdict, llm
 from tests.agents.test_outage import broken
 from tests.scripted import Asked, Said, Scripted, shaped
@@ -257,7 +259,7 @@ def test_a_failure_that_quotes_what_no_table_holds_is_stored(
     models.says("probe", Said(status=400, body="no \0 good"))
     with pytest.raises(ModelFailure):
         llm().ask(probe, Verdict, **ASKED)
-    assert "no \ufffd good" in ModelCall.objects.get().error
+    assert "no  good" in ModelCall.objects.get().error
 
 
 def test_a_stored_reply_serves_also_when_its_provider_is_not_set_any_more(
@@ -288,3 +290,19 @@ def test_a_reply_is_stored_once_though_the_connection_broke(
     monkeypatch.setattr(journal, "_store", broken(2, journal._store, after=after))
     llm().ask(probe, Verdict, **ASKED)
     assert len(models.server.ledger) == ModelCall.objects.count() == 1
+
+
+def test_a_tool_that_a_model_wants_unasked_is_kept_and_shown_to_staff(
+    models: Scripted, probe: Prompt
+) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "invoices", "arguments": "{}"}}
+    models.says("probe", Said("Two are open.", tool_calls=[{"index": 0, **call}]))
+    assert llm().write(probe, **ASKED).text == "Two are open."
+    turn = factories.turn(factories.conversation())
+    step = turn.steps.order_by("number")[0]
+    ModelCall.objects.update(envelope=turn, step_number=step.number)
+    shown, hidden = (
+        trace(turn, staff=staff)["steps"][0]["model_calls"][0] for staff in (True, False)
+    )
+    assert shown["tool_calls"] == [{"id": "a", "name": "invoices", "arguments": "{}"}]
+    assert "tool_calls" not in hidden

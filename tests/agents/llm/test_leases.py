@@ -19,7 +19,7 @@ LONG = Step.LEASE.total_seconds() + 1
 
 def stand(token: UUID) -> None:
     """As if the process had been stopped for longer than a lease."""
-    leases._held[token] = time.monotonic() - LONG
+    leases.STEPS.sure[token] = time.monotonic() - LONG
 
 
 def ask(token: UUID, probe: Prompt) -> None:
@@ -32,7 +32,7 @@ def test_who_was_stopped_for_longer_than_a_lease_asks_no_model(
 ) -> None:
     models.says("probe", GOOD)
     token = uuid4()
-    with leases.renewed(token):
+    with leases.STEPS.renewed(token):
         stand(token)
         with pytest.raises(leases.LostError):
             ask(token, probe)
@@ -49,7 +49,7 @@ def test_who_was_stopped_while_a_model_failed_does_not_ask_again(
         return Said(status=500)
 
     models.says("probe", script)
-    with leases.renewed(token), pytest.raises(leases.LostError):
+    with leases.STEPS.renewed(token), pytest.raises(leases.LostError):
         ask(token, probe)
     assert len(models.server.ledger) == 1
 
@@ -57,11 +57,11 @@ def test_who_was_stopped_while_a_model_failed_does_not_ask_again(
 def test_a_lease_that_was_renewed_is_ours_again(begin: Begin) -> None:
     held = claim(begin().pk, 1)
     assert held
-    with leases.renewed(held.token):
+    with leases.STEPS.renewed(held.token):
         stand(held.token)
         with pytest.raises(leases.LostError):
             leases.insist(held.token)
-        assert leases.renew({held.token}) == 1
+        assert leases.STEPS.renew({held.token}) == 1
         leases.insist(held.token)
 
 
@@ -69,9 +69,9 @@ def test_a_lease_that_another_took_is_not_ours_again(begin: Begin) -> None:
     envelope = begin()
     held = claim(envelope.pk, 1)
     assert held
-    with leases.renewed(held.token):
+    with leases.STEPS.renewed(held.token):
         stand(held.token)
         envelope.steps.update(lease_token=uuid4())
-        assert leases.renew({held.token}) == 0
+        assert leases.STEPS.renew({held.token}) == 0
         with pytest.raises(leases.LostError):
             leases.insist(held.token)
