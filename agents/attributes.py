@@ -132,11 +132,15 @@ class SourceReference(Marked):
     text: str
 
 
+# What is known of a statement and the passage it cites; agents/documentation/support.py decides.
+CitationStatus = Literal["verified", "reviewed", "weak", "unsupported"]
+
+
 class Citation(Marked):
     """A marker used in the answer, checked against its passage."""
 
     quote: str  # the sentence of the answer that carries the marker
-    citation_status: Literal["verified", "weak", "unsupported"]
+    citation_status: CitationStatus
 
 
 class ClarificationRequest(Value):

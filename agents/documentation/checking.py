@@ -4,16 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.attributes import Citation, SourceReference
+from agents.attributes import Citation, CitationStatus, SourceReference
 from agents.documentation.citing import known_only, markers, normalised
 from agents.documentation.context import said_by
 from agents.documentation.links import Addresses, harmless
 from agents.documentation.pieces import Piece, pieces, without
-from agents.documentation.support import ORDER, CitationStatus, supports
-from agents.documentation.uncited import Settled, settled
+from agents.documentation.support import Given, Passage
 
 # How much a statement of each status counts towards the answer's confidence.
-SUPPORT: dict[CitationStatus, float] = {"verified": 1.0, "weak": 0.75, "unsupported": 0.0}
+SUPPORT: dict[CitationStatus, float] = {
+    "verified": 1.0,
+    "reviewed": 1.0,
+    "weak": 0.75,
+    "unsupported": 0.0,
+}
 
 
 @dataclass
@@ -22,7 +26,7 @@ class Checked:
 
     text: str
     citations: list[Citation] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)  # statements no passage supports
+    removed: list[str] = field(default_factory=list)  # statements that name what no passage has
     unknown: list[str] = field(default_factory=list)  # markers of passages that were not given
     uncited: list[str] = field(default_factory=list)  # statements without a marker
 
@@ -42,43 +46,87 @@ class Checked:
         }
 
 
+class Evidence:
+    """The passages of an answer, taken apart once for all that it states."""
+
+    def __init__(self, references: Sequence[SourceReference], question: str = "") -> None:
+        texts = [f"{said_by(reference)}\n\n{reference.source}" for reference in references]
+        self._passages = {each.marker: Passage(each.text) for each in references}
+        self._given = Given(texts)
+        self._asked = Given([*texts, question])
+
+    def statuses(self, statement: str, carried: Sequence[str]) -> dict[str, CitationStatus]:
+        """Return what each of the passages that a statement cites says of it."""
+        if self._given.lacks(statement):
+            return dict.fromkeys(carried, "unsupported")
+        return {marker: self._said(statement, marker) for marker in carried}
+
+    def source(self, statement: str) -> str:
+        """Return the marker of the first passage that has a statement; empty when none has."""
+        found = (marker for marker, each in self._passages.items() if each.has(statement))
+        return next(found, "")
+
+    def invented(self, statement: str) -> bool:
+        """Whether a statement names what is neither in a passage nor in the question."""
+        return bool(self._asked.lacks(statement))
+
+    def _said(self, statement: str, marker: str) -> CitationStatus:
+        if marker not in self._passages:
+            return "unsupported"
+        return "verified" if self._passages[marker].has(statement) else "weak"
+
+
 def check(answer: str, references: Sequence[SourceReference], question: str = "") -> Checked:
     """Check every statement of an answer; take out what does not hold.
 
-    Out go markers of passages that were not given, statements no passage supports, and addresses
-    that no passage holds. A statement without a marker gets that of the passage that supports it.
+    Out go markers of passages that were not given or that add nothing to one that has the
+    statement word for word, statements that name what no passage has, and addresses that no
+    passage holds. A statement without a marker gets that of the passage that has it.
     """
     known = {reference.marker: reference for reference in references}
     unknown = [marker for marker in markers(normalised(answer)) if marker not in known]
     held = Addresses([text for r in references for text in (r.text, r.source)])
     parts = pieces(harmless(known_only(answer, known), held))
-    stating = [(piece, _carried(parts, place)) for place, piece in enumerate(parts) if piece.kind]
-    judged = iter(statuses([(p.said, carried) for p, carried in stating if carried], references))
-    loose = iter(settled([p for p, carried in stating if not carried], references, question))
+    evidence = Evidence(references, question)
     found = Checked("", unknown=unknown)
     dropped: list[Piece] = []
-    for piece, carried in stating:
-        verdict = next(judged) if carried else _given(next(loose), found)
-        held_by = {marker: status for marker, status in verdict.items() if status != "unsupported"}
-        if verdict and not held_by:
+    for place, piece in enumerate(parts):
+        if not piece.kind:
+            continue
+        carried = _carried(parts, place) or _given(piece, evidence)
+        verdict = evidence.statuses(piece.said, carried)
+        if _falls(piece, verdict, evidence):
             dropped.append(piece)
             found.removed.append(piece.said)
             continue
-        for marker in verdict.keys() - held_by.keys():
+        for marker in verdict.keys() - (kept := _telling(verdict)).keys():
             piece.text = piece.text.replace(f"[{marker}]", "", 1)
-        found.citations += [citation(known[m], piece.said, each) for m, each in held_by.items()]
+        found.citations += [citation(known[m], piece.said, each) for m, each in kept.items()]
+        if not verdict and piece.claims:
+            found.uncited.append(piece.said)
     found.text = without(parts, dropped).strip()
     return found
 
 
-def _given(decided: Settled, found: Checked) -> dict[str, CitationStatus]:
-    """The verdict of a statement without a marker, which may get one; empty: it stays as it is."""
-    if decided.marker:
-        decided.piece.cite(decided.marker)
-        return {decided.marker: decided.status}
-    if decided.counts:
-        found.uncited.append(decided.piece.said)
-    return {} if decided.stays else {"": "unsupported"}
+def _given(piece: Piece, evidence: Evidence) -> list[str]:
+    """Give a piece without a marker that of the passage that has it; none when none has."""
+    marker = evidence.source(piece.said) if piece.claims else ""
+    if marker:
+        piece.cite(marker)
+    return [marker] if marker else []
+
+
+def _falls(piece: Piece, verdict: dict[str, CitationStatus], evidence: Evidence) -> bool:
+    """Whether a piece is taken out: it names what is nowhere. Uncited, it may repeat the question.
+
+    All of the passages of one statement say "unsupported" of it, or none.
+    """
+    return "unsupported" in verdict.values() if verdict else evidence.invented(piece.said)
+
+
+def _telling(verdict: dict[str, CitationStatus]) -> dict[str, CitationStatus]:
+    """The passages that have the statement word for word; all of them where none has."""
+    return {m: each for m, each in verdict.items() if each == "verified"} or verdict
 
 
 def _carried(parts: Sequence[Piece], place: int) -> list[str]:
@@ -94,27 +142,3 @@ def citation(reference: SourceReference, quote: str, status: CitationStatus) -> 
     """Return the citation of a passage for one statement of an answer."""
     shared = reference.model_dump(exclude={"text"})
     return Citation(quote=quote, citation_status=status, **shared)
-
-
-def statuses(
-    statements: Sequence[tuple[str, Sequence[str]]], references: Sequence[SourceReference]
-) -> list[dict[str, CitationStatus]]:
-    """Return for each (statement, its markers) what each of its passages says of it.
-
-    Where several passages together hold more than any of them alone, each has what they hold
-    together. A passage that adds nothing stays "unsupported".
-    """
-    texts = {reference.marker: said_by(reference) for reference in references}
-    pairs: list[tuple[str, str]] = []
-    for statement, carried in statements:
-        held = [texts.get(marker, "") for marker in carried]
-        pairs += [(statement, text) for text in held]
-        pairs += [(statement, "\n\n".join(held))] if len(held) > 1 else []
-    verdicts = iter(supports(pairs))
-    found = []
-    for _, carried in statements:
-        alone = {marker: next(verdicts) for marker in carried}
-        together = next(verdicts) if len(alone) > 1 else "unsupported"
-        better = all(ORDER.index(together) > ORDER.index(each) for each in alone.values())
-        found.append(dict.fromkeys(alone, together) if better and len(alone) > 1 else alone)
-    return found

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 
 from agents.attributes import SourceReference
 from agents.contract import Writes
-from agents.documentation.checking import citation
+from agents.documentation.checking import Evidence, citation
 from agents.documentation.choosing import choose
 from agents.documentation.excerpts import Excerpt, scored
 from agents.documentation.sources import source_list, sources_of
-from agents.documentation.support import supports
 from agents.languages import ENGLISH, base
 from agents.phrases import Phrase
 
@@ -76,12 +75,13 @@ def extracted(
     # Titles and quotes stay as they are; that they do is said once.
     if base(language) != ENGLISH:
         parts.insert(0, Phrase.QUOTED.said_in(language))
-    statuses = supports([(each.text, each.reference.text) for each in chosen])
+    evidence = Evidence(references)
     return {
         "response": "\n\n".join(parts),
         "citations_used": [
             citation(each.reference, each.text, status)
-            for each, status in zip(chosen, statuses, strict=True)
+            for each in chosen
+            for status in evidence.statuses(each.text, [each.reference.marker]).values()
         ],
         "sources_used": sources,
         "generation_confidence": min(1.0, max(0.0, float(scores.max()))),

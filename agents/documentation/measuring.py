@@ -10,7 +10,8 @@ from pydantic import Field
 from rich.console import RenderableType
 from rich.table import Table
 
-from agents.documentation.support import CitationStatus, supports
+from agents.attributes import CitationStatus
+from agents.documentation.support import support
 from knowledge.embedding import encode
 from knowledge.evaluation.lines import Line, Unjudgeable, read
 from knowledge.evaluation.metrics import detection
@@ -87,7 +88,7 @@ def figures(claims: Sequence[Claim], found: Sequence[CitationStatus]) -> dict[st
 def measure(path: Path) -> tuple[dict[str, Any], RenderableType]:
     """Return the figures of a file, as JSON values and for people."""
     claims = claims_of(path)
-    found = figures(claims, supports([(each.claim, passage(each)) for each in claims]))
+    found = figures(claims, [support(each.claim, passage(each)) for each in claims])
     table = Table(
         "",
         "said",

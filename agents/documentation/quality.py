@@ -1,6 +1,6 @@
 """Quality: decides whether an answer may go out, is written again, or needs another search."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 from django.conf import settings
@@ -9,9 +9,10 @@ from pydantic import BaseModel
 from agents.attributes import Citation, Reason, SourceReference
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.context import said_by
-from agents.documentation.mending import mended
+from agents.documentation.pieces import pieces, without
 from agents.documentation.reviewing import Facts, facts, relevance, sent_back
-from agents.documentation.sources import without_own_list
+from agents.documentation.sources import source_list, sources_of, without_own_list
+from agents.documentation.support import within
 from agents.intake.shapes import Share
 from agents.languages import ENGLISH
 from agents.llm.model import Model
@@ -94,14 +95,26 @@ def judge(view: Answer, llm: Model) -> Writes:
         threshold=str(settings.QUALITY_SCORE_THRESHOLD),
     )
     wrong = [s for number, s in enumerate(found.sayings, start=1) if number in said.unsupported]
-    writes = {
-        "quality_score": said.score,
-        "validation_result": found.without(wrong).result(judged=said.decision),
-        "needs_clarification": False,
-    } | _decided(said, found, view.canonical_question)
+    held = found.without(wrong)
+    writes: Writes = {"quality_score": said.score, "needs_clarification": False}
+    writes |= _decided(said, found, view.canonical_question)
+    if writes.get("quality_decision") == "approve" and not wrong:
+        held = held.reviewed()
+        writes["citations_used"] = _reviewed(view.citations_used)
+    writes["validation_result"] = held.result(judged=said.decision)
     if not wrong or writes["needs_clarification"]:
         return writes
     return writes | _mended(view, llm, writes, wrong)
+
+
+def _reviewed(citations: Sequence[Citation]) -> list[Citation]:
+    """The citations of an answer that a model compared with its passages and found right."""
+    return [
+        each.model_copy(update={"citation_status": "reviewed"})
+        if each.citation_status == "weak"
+        else each
+        for each in citations
+    ]
 
 
 def _mended(view: Answer, llm: Model, writes: Writes, wrong: Sequence[str]) -> Writes:
@@ -124,14 +137,43 @@ def _mended(view: Answer, llm: Model, writes: Writes, wrong: Sequence[str]) -> W
 
 
 def _facts(view: Answer) -> Facts:
-    return facts(view.response, view.citations_used, view.source_references, view.validation_result)
+    return facts(
+        view.response,
+        view.citations_used,
+        view.source_references,
+        view.validation_result,
+        view.language or ENGLISH,
+    )
+
+
+def mended(
+    answer: str, citations: Sequence[Citation], wrong: Collection[str], language: str
+) -> Writes | None:
+    """Return the answer without some of its statements; None when nothing cited is left."""
+    kept = [each for each in citations if each.quote not in wrong]
+    if not kept:
+        return None
+    parts = pieces(without_own_list(answer))
+    cited = {each.quote for each in kept}
+    dropped = [
+        each
+        for each in parts
+        if each.kind and each.said not in cited and any(within(each.said, one) for one in wrong)
+    ]
+    sources = sources_of({each.marker: each for each in kept}.values())
+    body = without(parts, dropped).strip()
+    return {
+        "response": f"{body}\n\n{source_list(sources, language)}",
+        "citations_used": kept,
+        "sources_used": sources,
+    }
 
 
 def _statements(found: Facts) -> list[Block]:
     """Each statement of the answer, numbered, with its markers and what the check says of it."""
     said = [
         {"markers": " ".join(each.markers), "status": each.status} for each in found.statements
-    ] + [{"status": "uncited"} for _ in found.loose]
+    ] + [{"status": "uncited"} for _ in found.uncited]
     return [
         Block("statement", saying, {"number": str(number)} | attributes)
         for number, (saying, attributes) in enumerate(
@@ -167,7 +209,7 @@ def _decided(said: Judgement, found: Facts, question: str) -> Writes:
 def review(view: Answer) -> Writes:
     """Score support and relevance; send back what is not supported, search again what misses.
 
-    What is in another language than its passages goes out with reservations.
+    What is mostly in other words or another language than its passages goes out with reservations.
     """
     found = _facts(view)
     near = relevance(view.canonical_question, view.citations_used)
@@ -180,7 +222,7 @@ def review(view: Answer) -> Writes:
         return writes | refused
     if found.uncited and score < settings.QUALITY_SCORE_THRESHOLD:
         return writes | sent_back(found.uncited)
-    if found.translated:
+    if found.open:
         return writes | {"quality_decision": "approve_with_reservations", "quality_analysis": ""}
     if score >= settings.QUALITY_SCORE_THRESHOLD:
         return writes | {"quality_decision": "approve", "quality_analysis": ""}

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from agents.attributes import Reason, Remark, SourceReference
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.checking import Checked, check
-from agents.documentation.context import said_by, unmentioned
+from agents.documentation.context import unmentioned
 from agents.documentation.extracting import extracted
 from agents.documentation.links import Addresses
 from agents.documentation.pieces import whole
 from agents.documentation.refusing import Refusal, parted, refusal
 from agents.documentation.sources import source_list, sources_of, without_own_list
 from agents.documentation.streaming import Stream
-from agents.documentation.support import supports
 from agents.intake.remarks import shown
 from agents.languages import ENGLISH, english_name
 from agents.llm.model import Model
@@ -94,7 +93,8 @@ def _judged(view: Assignment, reply: Reply, references: Sequence[SourceReference
     body, later = parted(without_own_list(whole(reply.text) if cut else reply.text))
     checked = check(body, references, view.canonical_question)
     if not checked.citations:
-        _refuse_quotable(checked, references)
+        if not checked.removed:
+            raise ModelFailure(Outcome.MALFORMED, "the answer cites no passage that it was given")
         return _asks(view)
     return _written(checked, later, language) | {"generation_error": CUT if cut else ""}
 
@@ -112,18 +112,6 @@ def _written(checked: Checked, later: Refusal | None, language: str) -> Writes:
         "generation_confidence": checked.confidence,
         "validation_result": checked.findings(),
     }
-
-
-def _refuse_quotable(checked: Checked, references: Sequence[SourceReference]) -> None:
-    """Raise ModelFailure for a reply without citations that is none, or says what passages say.
-
-    Then the passages can be quoted instead. What they do not support is asked about.
-    """
-    passages = "\n\n".join(said_by(reference) for reference in references)
-    said = supports([(each, passages) for each in checked.uncited])
-    supported = sum(status != "unsupported" for status in said)
-    if not checked.removed and 2 * supported >= len(said):
-        raise ModelFailure(Outcome.MALFORMED, "the answer cites no passage that it was given")
 
 
 def _declined(refused: Refusal, language: str) -> Writes:

@@ -1,19 +1,17 @@
 """Reviewing: what can be known of an answer without a model: markers, support, relevance."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agents.attributes import Citation, SourceReference
+from agents.attributes import Citation, CitationStatus, SourceReference
 from agents.contract import Writes
-from agents.documentation.checking import SUPPORT, statuses
+from agents.documentation.checking import SUPPORT, Evidence
 from agents.documentation.citing import markers, normalised, without_markers
-from agents.documentation.context import said_by
-from agents.documentation.holding import spaced
 from agents.documentation.pieces import pieces
 from agents.documentation.sources import without_own_list
-from agents.documentation.support import CitationStatus, foreign
-from agents.documentation.uncited import silent
+from agents.documentation.support import within
+from agents.phrases import Phrase
 from knowledge.embedding import encode
 
 # Cosine of a question and its answer from which on the answer counts as wholly to the point:
@@ -28,7 +26,6 @@ class Statement:
     quote: str
     markers: tuple[str, ...]
     status: CitationStatus
-    translated: bool  # in another language than its passages: their words do not compare
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class Facts:
     """What holds whatever a model thinks of it."""
 
     statements: list[Statement]
-    loose: list[str]  # statements without a marker
+    uncited: list[str]  # statements without a marker
     unknown: list[str]  # markers nobody gave
     noted: dict[str, Any]  # what response found and took out
 
@@ -46,14 +43,9 @@ class Facts:
         return [each.quote for each in self.statements if each.status == "unsupported"]
 
     @property
-    def uncited(self) -> list[str]:
-        """The statements without a marker that need one."""
-        return [each for each in self.loose if not silent(each)]
-
-    @property
     def sayings(self) -> list[str]:
         """Every statement, as a reviewer is given them: the first has the number 1."""
-        return [each.quote for each in self.statements] + self.loose
+        return [each.quote for each in self.statements] + self.uncited
 
     @property
     def doubted(self) -> list[str]:
@@ -61,10 +53,9 @@ class Facts:
         return [each.quote for each in self.statements if each.status != "verified"] + self.uncited
 
     @property
-    def translated(self) -> bool:
-        """Whether most statements cannot be compared with passages in another language."""
-        doubted = sum(each.translated and each.status == "weak" for each in self.statements)
-        return 2 * doubted > len(self.statements)
+    def open(self) -> bool:
+        """Whether of most statements no rule can tell if they hold."""
+        return 2 * sum(each.status == "weak" for each in self.statements) > len(self.statements)
 
     @property
     def support(self) -> float:
@@ -80,8 +71,16 @@ class Facts:
             for each in self.statements
         ]
         noted = self.noted | {"removed": [*self.noted.get("removed", []), *wrong]}
-        loose = [each for each in self.loose if each not in wrong]
-        return replace(self, statements=statements, loose=loose, noted=noted)
+        uncited = [each for each in self.uncited if each not in wrong]
+        return replace(self, statements=statements, uncited=uncited, noted=noted)
+
+    def reviewed(self) -> "Facts":
+        """Return what holds when a reviewer found in the passages what no rule could tell."""
+        statements = [
+            replace(each, status="reviewed") if each.status == "weak" else each
+            for each in self.statements
+        ]
+        return replace(self, statements=statements)
 
     def refused(self) -> Writes | None:
         """Send an answer back that cites what is not there; None when all of it is."""
@@ -94,6 +93,7 @@ class Facts:
         return self.noted | {
             "citations": len(each),
             "verified": each.count("verified"),
+            "reviewed": each.count("reviewed"),
             "weak": each.count("weak"),
             "unsupported": each.count("unsupported"),
             "uncited": len(self.uncited),
@@ -113,37 +113,37 @@ def facts(
     citations: Sequence[Citation],
     references: Sequence[SourceReference],
     noted: Mapping[str, Any],
+    language: str,
 ) -> Facts:
     """Look every citation up again rather than believe it; `noted` is what response found."""
     cited: dict[str, list[str]] = {}
     for each in citations:
         cited.setdefault(each.quote, []).append(each.marker)
-    verdicts = statuses(list(cited.items()), references)
-    texts = {reference.marker: said_by(reference) for reference in references}
+    evidence = Evidence(references)
     statements = [
-        Statement(
-            quote,
-            tuple(carried),
-            _least(list(verdict.values())),
-            foreign(quote, "\n\n".join(texts.get(marker, "") for marker in carried)),
-        )
-        for (quote, carried), verdict in zip(cited.items(), verdicts, strict=True)
+        Statement(quote, tuple(carried), _least(evidence.statuses(quote, carried).values()))
+        for quote, carried in cited.items()
     ]
     known = {reference.marker for reference in references}
     said = markers(normalised(answer))
     unknown = [marker for marker in said if marker not in known]
-    loose = _loose(without_own_list(answer), list(cited))
-    return Facts(statements, loose, unknown, dict(noted))
+    uncited = _uncited(_body(answer, language), list(cited))
+    return Facts(statements, uncited, unknown, dict(noted))
 
 
-def _loose(body: str, quotes: Sequence[str]) -> list[str]:
+def _body(answer: str, language: str) -> str:
+    """The answer without what was put at its end: sources, and what the documents leave open."""
+    missing = Phrase.NOT_COVERED.said_in(language, missing="\0")
+    return without_own_list(answer).partition("\n\n" + missing.partition("\0")[0])[0]
+
+
+def _uncited(body: str, quotes: Sequence[str]) -> list[str]:
     """The claims without a marker that are no part of what is cited."""
-    cited = [spaced(quote) for quote in quotes]
     claims = [each.said for each in pieces(body) if each.claims and not each.markers]
-    return [each for each in claims if not any(spaced(each) in quote for quote in cited)]
+    return [each for each in claims if not any(within(each, quote) for quote in quotes)]
 
 
-def _least(found: Sequence[CitationStatus]) -> CitationStatus:
+def _least(found: Iterable[CitationStatus]) -> CitationStatus:
     """The weakest of several verdicts: each marker promises support."""
     return min(found, key=lambda status: SUPPORT[status])
 

@@ -23,9 +23,9 @@ def judged(tmp_path: Path) -> Path:
     path.write_text(
         "\n".join(
             [
-                line("The red button is pressed for five seconds.", "supported"),
-                line("The red button is pressed for five minutes.", "partially_supported"),
-                line("Whales sing at night in the Pacific.", "not_supported"),
+                line("press the red button for five seconds", "supported"),
+                line("Press the red button for 50 seconds.", "partially_supported"),
+                line("Press the button in front of https://whales.example.", "not_supported"),
             ]
         )
     )

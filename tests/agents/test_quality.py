@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from agents.documentation.augmentation import assemble
 from agents.documentation.quality import judge
 from agents.documentation.response import answer
+from agents.languages import LOCALES
+from agents.phrases import Phrase
 from tests.agents.passages import PASSAGES
 from tests.agents.test_response import Told
 from tests.scripted import Said, Scripted, shaped
@@ -27,7 +31,7 @@ def test_an_extractive_answer_to_the_point_is_approved() -> None:
 
 def test_a_sentence_no_passage_holds_sends_the_answer_back() -> None:
     payload = draft()
-    invented = "Pour vinegar over the heating coil."
+    invented = "Pour 250 ml of vinegar over the heating coil."
     payload["citations_used"][0] |= {"quote": invented, "citation_status": "verified"}
     writes = judge(payload)
     assert writes["quality_decision"] == "regenerate"
@@ -77,13 +81,45 @@ def test_the_model_sees_each_statement_with_what_the_check_found(models: Scripte
 
 def test_no_model_can_approve_what_no_passage_says(models: Scripted) -> None:
     payload = draft()
-    invented = "Pour vinegar over the heating coil."
+    invented = "Pour 250 ml of vinegar over the heating coil."
     payload["citations_used"][0] |= {"quote": invented, "citation_status": "verified"}
     writes = judged(models, payload, score=1)
     assert writes["quality_decision"] == "regenerate"
     assert invented in writes["quality_analysis"]
     unknown = draft() | {"response": "It makes tea. [C9]"}
     assert judged(models, unknown, score=1)["quality_decision"] == "regenerate"
+
+
+def test_what_an_approving_model_found_right_is_reviewed(models: Scripted) -> None:
+    said = "Rinse the tank twice [C1]. Every three months it needs descaling [C1]."
+    payload = by_model(models, said)
+    assert [each["citation_status"] for each in payload["citations_used"]] == ["verified", "weak"]
+    writes = judged(models, payload)
+    found = [each["citation_status"] for each in writes["citations_used"]]
+    assert found == ["verified", "reviewed"]
+    counts = writes["validation_result"]
+    assert (counts["verified"], counts["reviewed"], counts["weak"]) == (1, 1, 0)
+    doubted = judged(models, payload, score=0.4)
+    assert "citations_used" not in doubted
+
+
+def test_what_is_verified_is_looked_up_again(models: Scripted) -> None:
+    payload = draft()
+    payload["citations_used"][0] |= {
+        "quote": "Pour vinegar into it.",
+        "citation_status": "verified",
+    }
+    assert judge(payload)["validation_result"]["weak"] == 1
+
+
+@pytest.mark.parametrize("language", ["en", *LOCALES])
+def test_that_documents_leave_something_open_needs_no_source(language: str) -> None:
+    payload = draft() | {"language": language}
+    missing = Phrase.NOT_COVERED.said_in(language, missing="what the descaler costs in shops")
+    body, gap, sources = payload["response"].rpartition("\n\nSources:")
+    assert gap
+    payload["response"] = f"{body}\n\n{missing}{gap}{sources}"
+    assert judge(payload)["validation_result"]["uncited"] == 0
 
 
 def test_an_approval_below_the_threshold_is_none(models: Scripted) -> None:
@@ -158,7 +194,9 @@ def test_what_the_model_finds_in_no_passage_goes_and_the_answer_is_sent_back(
 
 
 def test_a_verified_statement_is_as_much_the_models_to_refuse(models: Scripted) -> None:
-    payload = by_model(models, "Rinse the tank twice [C1]. Descaling takes 20 minutes [C1].")
+    payload = by_model(
+        models, "Rinse the tank twice [C1]. Descaling takes about twenty minutes [C1]."
+    )
     assert {each["citation_status"] for each in payload["citations_used"]} == {"verified"}
     writes = judged(models, payload, unsupported=[1, 7])
     assert "Rinse" not in writes["response"]

@@ -159,7 +159,7 @@ def test_the_model_is_given_passages_wishes_history_and_language(models: Scripte
 
 def test_what_the_passages_do_not_say_is_taken_out_and_the_text_replaced(models: Scripted) -> None:
     told = Told()
-    invented = "Polish the lid with beeswax every evening [C1]."
+    invented = "Polish the lid with 25 g of beeswax [C1]."
     writes = written(models, f"Descaling takes about twenty minutes [C1]. {invented}", told)
     assert "beeswax" not in writes["response"]
     assert writes["validation_result"]["removed"] == [invented.replace(" [C1]", "")]
@@ -214,9 +214,9 @@ def test_what_is_missing_in_passing_is_said_at_the_end(models: Scripted) -> None
     assert "do not mention: what the descaler costs." in writes["response"]
 
 
-def test_an_answer_no_passage_supports_is_no_answer(models: Scripted) -> None:
+def test_an_answer_that_names_what_no_passage_has_is_no_answer(models: Scripted) -> None:
     told = Told()
-    said = "Locomotives were invented by Trevithick in Cornwall [C1]. "
+    said = "Locomotives were invented by Trevithick in 1804 [C1]. "
     writes = written(models, said, told, question="Who invented the steam locomotive?")
     assert writes["needs_clarification"] is True
     assert "locomotive" in writes["clarification_message"]
@@ -272,7 +272,7 @@ def test_a_text_that_begins_again_replaces_what_was_told(models: Scripted) -> No
 
 
 def test_a_russian_answer_from_english_passages_keeps_its_numbers(models: Scripted) -> None:
-    text = "Нажмите кнопку Clean на 5 секунд [C1]. Это займёт 45 минут [C1]."
+    text = "Нажмите кнопку Clean [C1]. Это займёт 45 минут [C1]."
     writes = written(models, text, language="ru")
     (cited,) = writes["citations_used"]
     assert cited["citation_status"] == "weak"

@@ -1,172 +1,106 @@
-"""Support: what a passage says, may say, and does not say."""
+"""Support: what is verified, what is unsupported, and what no rule can tell."""
+
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agents.documentation import support as module
-from agents.documentation.support import support, supports
-from knowledge.errors import EmbeddingUnavailable
-from tests.agents.passages import CLEANING, GRINDER, WARRANTY
+from agents.documentation.support import Given, sentences, support, within, words_of
+from prompts import prompt
+from tests.agents.passages import CLEANING, WARRANTY
 
-GUESTS = "The Team plan costs 12 EUR per seat and month. Call `export_all` with an API key."
+# Passages with statements made of them: altered in one point, faithful to the word, or in other
+# words. Each names its language and what becomes of it.
+PAIRS: dict[str, list[dict[str, str]]] = json.loads(
+    (Path(__file__).parent / "altered_pairs.json").read_text("utf-8")
+)
+
+
+def pairs(group: str) -> list[Any]:
+    return [pytest.param(each, id=f"{each['kind']}-{each['language']}") for each in PAIRS[group]]
+
+
+@pytest.mark.parametrize("pair", pairs("altered"))
+def test_an_altered_statement_is_never_verified(pair: dict[str, str]) -> None:
+    found = support(pair["statement"], pair["passage"])
+    assert found != "verified"
+    assert found == pair["status"]
+
+
+@pytest.mark.parametrize("pair", pairs("faithful"))
+def test_a_statement_is_verified_word_for_word_however_it_is_set(pair: dict[str, str]) -> None:
+    assert support(pair["statement"], pair["passage"]) == "verified"
+
+
+@pytest.mark.parametrize("pair", pairs("reworded"))
+def test_what_is_said_in_other_words_is_weak(pair: dict[str, str]) -> None:
+    assert support(pair["statement"], pair["passage"]) == "weak"
+
+
+def test_the_pairs_are_of_many_kinds_and_languages() -> None:
+    altered = PAIRS["altered"]
+    assert len({each["kind"] for each in altered}) >= 18
+    assert {"it", "pt", "nl", "pl", "zh", "ja", "th"} <= {each["language"] for each in altered}
 
 
 @pytest.mark.parametrize(
-    ("sentence", "passage", "status"),
+    ("written", "held"),
     [
-        ("Press the **Clean** button for five seconds. [C1]", CLEANING, "verified"),
-        ("press the clean button for five seconds", CLEANING, "verified"),
-        ("Rinse the tank twice. See the care guide.", CLEANING, "verified"),
-        ("The Clean button is pressed for five seconds.", CLEANING, "verified"),
-        ("Hold the Clean button down for five seconds until it beeps.", CLEANING, "weak"),
-        ("Press the red button for ten minutes at night.", CLEANING, "unsupported"),
-        ("The moon is made of green cheese.", CLEANING, "unsupported"),
-        ("", CLEANING, "unsupported"),
-        ("Yes.", CLEANING, "weak"),
+        ("1,000", "1.000"),
+        ("1 000", "1,000"),
+        ("1'000", "1000"),
+        ("10:30", "10.30"),
+        ("3.50", "3,5"),
+        ("1.2.3", "1.2.3"),
+        ("15.03.2026", "2026-03-15"),
+        ("\u0968\u0966", "20"),
+        ("5GB", "5 GB"),
+        ("20\u5206", "20 min"),
     ],
 )
-def test_support_is_verified_weak_or_none(sentence: str, passage: str, status: str) -> None:
-    assert support(sentence, passage) == status
+def test_a_number_is_found_by_its_value(written: str, held: str) -> None:
+    assert Given([f"It is {held}."]).lacks(f"It is {written}.") == []
 
 
 @pytest.mark.parametrize(
-    ("sentence", "passage"),
-    [
-        ("The Team plan costs 15 EUR per seat and month.", GUESTS),
-        ("The Team plan costs 12 USD per seat and month.", GUESTS),
-        ("Descaling takes about 20 hours.", CLEANING),
-        ("The warranty covers damage by limescale.", WARRANTY),
-        ("The grinder does not have five settings.", GRINDER),
-        ("Call `export_some` with an API key.", GUESTS),
-        ("Read more at https://example.org/team about the Team plan.", GUESTS),
-    ],
+    ("written", "held"), [("5", "3.5"), ("0.125", "125"), ("1.2.4", "1.2.3"), ("200", "20")]
 )
-def test_a_number_a_unit_a_negation_or_code_that_differs_is_unsupported(
-    sentence: str, passage: str
-) -> None:
-    assert support(sentence, passage) == "unsupported"
+def test_another_number_is_missed(written: str, held: str) -> None:
+    assert Given([f"It is {held}."]).lacks(f"It is {written}.") == [written]
 
 
-@pytest.mark.parametrize(
-    ("sentence", "passage"),
-    [
-        ("Descaling takes about 20 minutes.", CLEANING),
-        ("The Team plan costs 12 EUR per seat and month.", GUESTS),
-        ("It allows 1,000 exports.", "It allows 1.000 exports."),
-        ("It waits 3 hours.", "It waits three hours."),
-    ],
-)
-def test_a_number_may_be_written_differently(sentence: str, passage: str) -> None:
-    assert support(sentence, passage) == "verified"
+def test_what_another_of_the_given_passages_names_is_not_from_nowhere() -> None:
+    assert Given([CLEANING, WARRANTY, "Care for 49 EUR"]).lacks("It costs 49 EUR.") == []
 
 
-TANK = (
-    "Fill the tank with water and 50 g of citric acid. Press the red button for five seconds. "
-    "The water drains into the lower tank. Descale every three months."
-)
-REFUNDS = (
-    "Only the owner may request a refund. It must be requested within 14 days after the purchase. "
-    "Every plan has three guests."
-)
+def test_where_every_noun_has_a_capital_none_is_a_name() -> None:
+    passage = "Leeren Sie den Tank jeden Abend. Danach die Maschine mit Wasser und Essig reinigen."
+    said = "Leeren Sie den Tank jeden Abend, danach reinigen mit Zitrone."
+    assert support(said, passage) == "weak"
+    assert support("Leeren Sie den Tank jeden Abend bei maxWater.", passage) == "unsupported"
 
 
-@pytest.mark.parametrize(
-    ("sentence", "passage"),
-    [
-        ("Press the green button for five seconds.", TANK),
-        ("The water drains into the upper tank.", TANK),
-        ("Fill the tank with milk and 50 g of citric acid.", TANK),
-        ("Press the lower tank for five seconds.", TANK),
-        ("Any member may request a refund.", REFUNDS),
-        ("The owner may request a refund.", REFUNDS),
-        ("Every plan has three administrators.", REFUNDS),
-        ("It must be requested within 14 days before the purchase.", REFUNDS),
-        ("It may be requested within 14 days after the purchase.", REFUNDS),
-        ("Cancel one week before.", "Cancel two weeks before."),
-        ("It needs at most 40 W.", "It needs at least 40 W."),
-        ("Guests may invite and delete files.", "Guests may invite. Owners may delete files."),
-    ],
-)
-def test_near_as_it_is_what_differs_in_one_word_is_not_verified(
-    sentence: str, passage: str
-) -> None:
-    assert support(sentence, passage) == "weak"
+def test_a_statement_out_of_two_sentences_that_do_not_follow_is_not_verified() -> None:
+    said = "The machine needs descaling every three months. Descaling takes about twenty minutes."
+    assert support(said, CLEANING) == "weak"
 
 
-@pytest.mark.parametrize(
-    ("sentence", "passage"),
-    [
-        ("Press the red button for five minutes.", TANK),
-        ("Press the red button for fifty seconds.", TANK),
-        ("Descale every three weeks.", TANK),
-        ("It must be requested within fourteen hours after the purchase.", REFUNDS),
-        ("Add two hundred grams of citric acid.", TANK),
-    ],
-)
-def test_a_number_in_words_has_its_unit_too(sentence: str, passage: str) -> None:
-    assert support(sentence, passage) == "unsupported"
+def test_a_letter_without_case_is_a_word_and_a_question_mark_is_said() -> None:
+    assert words_of("\u6309 **OK**\uff1f") == ["\u6309", "ok", "?"]
+    assert words_of("-5 to 10-12 %, _not_ more") == ["-5", "to", "10-12", "%", "not", "more"]
 
 
-@pytest.mark.parametrize(
-    ("sentence", "passage"),
-    [
-        ("The red button is pressed for 5 s.", TANK),
-        ("Water drains into the lower tank.", TANK),
-        ("It must be requested within fourteen days after the purchase.", REFUNDS),
-        ("Press Clean for five seconds and rinse the tank twice.", CLEANING),
-        ("To descale the machine, fill the tank with descaler and water.", CLEANING),
-        ("Book trains early when you travel.", "# Travel > Trains\n\nBook trains early."),
-        ("It takes 25 minutes.", "It takes twenty-five minutes."),
-        ("It stores two hundred files.", "It stores 200 files."),
-    ],
-)
-def test_other_forms_of_the_same_words_are_verified(sentence: str, passage: str) -> None:
-    assert support(sentence, passage) == "verified"
+def test_words_stand_together_or_do_not() -> None:
+    assert within("the **Clean** button", "Press the Clean button!")
+    assert not within("lean button", "Press the Clean button!")
 
 
-def test_a_number_whose_unit_is_not_said_beside_it_may_still_agree() -> None:
-    assert support("It waits 5 more minutes.", "It waits 5 minutes.") == "weak"
+@pytest.mark.parametrize("said", ["", "Yes.", "asdf qwer zxcv uiop hjkl [C1]"])
+def test_nothing_said_and_gibberish_are_not_verified(said: str) -> None:
+    assert support(said, CLEANING) == "weak"
 
 
-@pytest.mark.parametrize(
-    "sentence", ["Drücken Sie den roten Knopf nicht.", "Не нажимайте красную кнопку."]
-)
-def test_across_languages_nothing_is_verified(sentence: str) -> None:
-    assert support(sentence, TANK) == "weak"
-
-
-def test_a_name_the_passage_does_not_hold_is_never_verified() -> None:
-    assert support("The warranty of Delonghi covers defects for two years.", WARRANTY) == "weak"
-
-
-def test_words_out_of_a_negated_sentence_are_not_verified() -> None:
-    passage = "Never press the Clean button while the lid is open."
-    assert support("press the Clean button while the lid is open", passage) == "weak"
-
-
-@pytest.mark.parametrize(
-    ("sentence", "status"),
-    [
-        ("Das Entkalken dauert ungefähr zwanzig Minuten.", "weak"),
-        ("Das Entkalken dauert ungefähr 20 Minuten.", "weak"),
-        ("Das Entkalken dauert ungefähr 90 Minuten.", "unsupported"),
-        ("Das Entkalken dauert ungefähr 20 Stunden.", "unsupported"),
-        ("Удаление накипи занимает около 20 минут.", "weak"),
-        ("Удаление накипи занимает около 45 минут.", "unsupported"),
-        ("除垢大约需要 20 分钟。", "weak"),
-        ("除垢大约需要 50 分钟。", "unsupported"),
-    ],
-)  # fmt: skip
-def test_across_languages_numbers_decide_and_the_rest_is_weak(sentence: str, status: str) -> None:
-    assert support(sentence, CLEANING) == status
-
-
-def test_without_an_embedding_the_terms_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unavailable(texts: list[str]) -> None:
-        raise EmbeddingUnavailable("no weights")
-
-    monkeypatch.setattr(module, "encode", unavailable)
-    pairs = [
-        ("The Clean button is then pressed for five seconds or longer.", CLEANING),
-        ("The Clean lamp may then blink quickly.", CLEANING),
-    ]
-    assert supports(pairs) == ["weak", "unsupported"]
+def test_an_echoed_prompt_is_not_verified() -> None:
+    echoed = (Path(prompt.__file__).parent / "response.md").read_text("utf-8")
+    assert not [each for each in sentences(echoed) if support(each, WARRANTY) == "verified"]
