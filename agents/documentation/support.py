@@ -11,8 +11,7 @@ None of them knows a language. In this order:
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import groupby
-from os.path import commonprefix
+from itertools import groupby, takewhile
 from unicodedata import category, decimal, normalize
 
 from agents.attributes import CitationStatus
@@ -161,8 +160,7 @@ def words_of(text: str) -> list[str]:
     for part in WORD.findall(plain.translate(ONE_WAY)):
         kind = category(part[0])[0]
         if part[0].isalpha():
-            for cased, letters in groupby(part, _has_case):
-                found.extend(["".join(letters)] if cased else letters)
+            found.extend(_parted(part))
         elif kind == "M" and found:
             found[-1] += part
         elif part[-1].isdecimal() or part in SAID or (kind in "NS" and part not in MARKDOWN):
@@ -173,6 +171,13 @@ def words_of(text: str) -> list[str]:
 def within(part: str, whole: str) -> bool:
     """Whether the words of one text stand together in another."""
     return f" {' '.join(words_of(part))} " in f" {' '.join(words_of(whole))} "
+
+
+def _parted(letters: str) -> Iterator[str]:
+    """Runs of letters that have case, and each letter by itself that has none."""
+    for cased, run in groupby(letters, _has_case):
+        together = "".join(run)
+        yield from [together] if cased else together
 
 
 def _has_case(letter: str) -> bool:
@@ -195,7 +200,7 @@ def _inflected(name: str, word: str) -> bool:
 def _alike(name: str, word: str) -> bool:
     """Whether a name is the word, perhaps in another case of its grammar."""
     folded = name.casefold()
-    same = len(commonprefix([folded, word]))
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(folded, word, strict=False))))
     different = max(len(folded), len(word)) - same
     return not different or (same >= ALIKE and different <= ENDING) or _inflected(folded, word)
 
