@@ -42,12 +42,14 @@ TRAILING = ".,;:!?*_"
 CODE = re.compile(r"`([^`\n]+)`")
 # --force, max_retries, T2, maxRetries: nobody translates those.
 IDENTIFIER = re.compile(
-    r"(?<![\w-])--[^\W\d_][\w-]+|\b(?:\w*[^\W_]_[^\W_]\w*|[^\W\d_]+\d\w*|\w*[a-z][A-Z]\w*)\b"
+    r"(?<![\w-])--[^\W\d_][\w-]+|\b(?:\w*[^\W_]_[^\W_]\w*|[^\W\d_]+\d(?:[\w.-]*\w)?|\w*[a-z][A-Z]\w*)\b"
 )
-NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,:'\u2019/\u2013-]\d+|[ \u00a0\u202f]\d{3}(?!\d))*")
+NUMBER = re.compile(r"\d+(?:[.,:'\u2019/\u2013-]\d+|[ \u00a0\u202f]\d{3}(?!\d))*")
 THOUSANDS = re.compile(r"[1-9]\d{0,2}([.,'\u2019 \u00a0\u202f])\d{3}(?:\1\d{3})*")
 DIGITS = re.compile(r"\d+")
 WITHIN = re.compile(r"(?<=[\w,;)\]*\"] )[*\"(]*([^\W\d_]+)")  # words that begin no sentence
+WORDS = re.compile(r"\w+")
+VERSION = re.compile(r"\b[vV](?=\d)")  # as good without: v2.1
 LETTERS = re.compile(r"[^\W\d_]+")
 # Words with a capital are names where so much of the rest of the statement is in the passages: it
 # is in their language then. Of XQuAD's questions 4 in 26,400 seem to have a name that their
@@ -89,23 +91,24 @@ class Given:
     def lacks(self, statement: str) -> list[str]:
         """Return the numbers, names, pieces of code and addresses that are in none of them."""
         text = without_markers(statement)
-        exact = [each.rstrip(TRAILING) for each in ADDRESS.findall(text)] + CODE.findall(text)
-        bare = _cased(CODE.sub(" ", ADDRESS.sub(" ", text)))
+        code, bare = CODE.findall(text), _cased(CODE.sub(" ", text))
+        exact = [each.rstrip(TRAILING) for each in ADDRESS.findall(bare)] + code
+        bare = VERSION.sub("", ADDRESS.sub(" ", bare))
         return [
             *(each for each in exact if " ".join(each.casefold().split()) not in self._plain),
             *(each for each in IDENTIFIER.findall(bare) if not self._identifies(each)),
-            *(each for each in NUMBER.findall(bare) if not self._counts(each)),
+            *(each for each in NUMBER.findall(IDENTIFIER.sub(" ", bare)) if not self._counts(each)),
             *(each for each in self._names(bare) if not any(_alike(each, w) for w in self._words)),
         ]
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        return frozenset(re.findall(r"\w+", _cased(self._text).casefold()))
+        return frozenset(WORDS.findall(_cased(self._text).casefold()))
 
     @cached_property
     def _numbers(self) -> frozenset[str]:
-        numbers = NUMBER.findall(_cased(self._text))
-        parts = (part for each in numbers if _parts(each) for part in _parts(each))
+        numbers = NUMBER.findall(VERSION.sub("", _cased(self._text)))
+        parts = (part for each in numbers for part in _parts(each))
         return frozenset([*map(_value, numbers), *parts])
 
     @cached_property
@@ -116,9 +119,9 @@ class Given:
         return len(capitals) <= MANY_CAPITALS * len(found)
 
     def _identifies(self, name: str) -> bool:
-        if name.startswith("--"):
-            return name.casefold() in self._plain
         folded = name.casefold()
+        if not WORDS.fullmatch(folded):
+            return folded in self._plain
         return folded in self._words or any(_inflected(folded, word) for word in self._words)
 
     def _counts(self, number: str) -> bool:
@@ -185,7 +188,7 @@ def _has_case(letter: str) -> bool:
 
 
 def _cased(text: str) -> str:
-    """The text without the letters that have no case, which stand close to Latin names."""
+    """The text without the letters that have no case: they stand close to names and numbers."""
     return "".join("|" if each.isalpha() and not _has_case(each) else each for each in text)
 
 

@@ -57,6 +57,11 @@ def test_the_pairs_are_of_many_kinds_and_languages() -> None:
         ("\u0968\u0966", "20"),
         ("5GB", "5 GB"),
         ("20\u5206", "20 min"),
+        ("v2.4.1", "2.4.1"),
+        ("2.4.1", "v2.4.1"),
+        ("T2.1", "(T2.1)"),
+        ("https://example.org/v2/api", "https://example.org/v2/api"),
+        ("\u8bf7\u8bbf\u95eeexample.org\u3002", "https://example.org/"),
     ],
 )
 def test_a_number_is_found_by_its_value(written: str, held: str) -> None:
