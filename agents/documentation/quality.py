@@ -142,7 +142,7 @@ def _facts(view: Answer) -> Facts:
         view.citations_used,
         view.source_references,
         view.validation_result,
-        view.language or ENGLISH,
+        view.language,
     )
 
 
