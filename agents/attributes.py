@@ -75,6 +75,17 @@ class MemoryUpdates(Value):
     language_preference: Language | Literal[""] | None = None
 
 
+class Wordings(Value):
+    """How well search finds with a message alone, and with the question before it.
+
+    Scores are confidence above what can carry an answer, below 0 where nothing can.
+    """
+
+    alone: float
+    together: float
+    kept: Literal["alone", "together"]
+
+
 class SummaryUpdate(Value):
     """The conversation's summary with the messages that left the history folded in."""
 
@@ -197,6 +208,7 @@ WORK: dict[str, Any] = {
     "retrieval_k": Annotated[int, Field(ge=1, le=50)],
     "clarification_result": Literal["search_again", "exit"] | None,
     "memory_updates": MemoryUpdates,
+    "wordings": Wordings,
     "guardrails_passed": bool,
     "within_scope": bool,
     "guardrails_confidence": Unit,
