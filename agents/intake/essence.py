@@ -1,5 +1,7 @@
 """Essence: makes the message a question that stands alone, in the conversation's context."""
 
+from functools import cache
+
 from django.conf import settings
 
 from agents.attributes import MemoryUpdates, OpenQuestion, Reason, Remark, Wordings
@@ -71,6 +73,7 @@ def _wanted(question: str) -> int:
 def _reader(view: Message) -> Read:
     """Search as the search role will: it finds again what was found here."""
 
+    @cache
     def read(question: str) -> Reading:
         found = search(
             question,

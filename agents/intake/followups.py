@@ -34,7 +34,10 @@ PAIRS_PER_WORD = 3
 LONGEST_NUMBER = 12
 # Votes for leaving in excess of those for a question, as the cosine of one exemplar, and the share
 # of the message's words that exemplars have: what is written in a script that the embedding model
-# cannot read is near to everything. So surely one leaves that no model need be asked.
+# cannot read is near to everything. So surely one leaves that no model need be asked. Of XQuAD's
+# 2,400 questions in twelve languages (CC BY-SA 4.0), cut to three words without a question mark,
+# one is taken for a goodbye; no more are thanks in Polish, Czech, Swedish, Turkish and Japanese, of
+# which there is no exemplar.
 LEAVING, KNOWN, SURELY = 0.7, 0.5, 0.9
 LONGEST_FAREWELL = 120
 ASKS = re.compile(r"[?\u037e\u055e\u061f\u1367\uff1f]")
