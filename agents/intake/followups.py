@@ -36,8 +36,8 @@ LONGEST_NUMBER = 12
 # of the message's words that exemplars have: what is written in a script that the embedding model
 # cannot read is near to everything. So surely one leaves that no model need be asked. Of XQuAD's
 # 2,400 questions in twelve languages (CC BY-SA 4.0), cut to three words without a question mark,
-# one is taken for a goodbye; no more are thanks in Polish, Czech, Swedish, Turkish and Japanese, of
-# which there is no exemplar.
+# one is taken for a goodbye. Thanks in a language without exemplars are not understood: none of
+# those tried in Polish, Czech, Swedish, Turkish and Japanese.
 LEAVING, KNOWN, SURELY = 0.7, 0.5, 0.9
 LONGEST_FAREWELL = 120
 ASKS = re.compile(r"[?\u037e\u055e\u061f\u1367\uff1f]")
