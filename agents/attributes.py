@@ -254,6 +254,7 @@ TRACE = frozenset(
         "confidence",
         "corrections_made",
         "related_history",
+        "wordings",
         "guardrails_passed",
         "within_scope",
         "guardrails_confidence",

@@ -60,8 +60,8 @@ class Message(View):
     current_time: str = ""
     open_clarification: OpenQuestion | None = None
     collections: list[str] = []
-    owner: str = ""
-    user_id: str = ""
+    owner: str | None = None
+    user_id: str | None = None
 
 
 def _wanted(question: str) -> int:
@@ -77,7 +77,7 @@ def _reader(view: Message) -> Read:
     def read(question: str) -> Reading:
         found = search(
             question,
-            collections=view.collections or [],
+            collections=view.collections,
             limit=_wanted(question),
             reuse=f"{view.owner}/{view.user_id}",
         )
@@ -109,7 +109,7 @@ def _memory(view: Message, topic: str) -> MemoryUpdates:
 
 def _understood(view: Message, question: str, read: Read) -> Writes:
     """The canonical question, which is the topic from here on, and its context."""
-    before = question_before(view.topic or "", view.history or [])
+    before = question_before(view.topic, view.history)
     wordings = None
     if view.open_clarification:
         whole, wordings = completed(question, view.open_clarification, read)
@@ -178,7 +178,14 @@ def distil(view: Message, llm: Model) -> Writes:
         original="" if text == question else text,
         message=question,
     )
-    return written(found, view)
+    return written(
+        found,
+        text=view.text,
+        question=view.text_eng or view.text,
+        history=view.history,
+        facts=view.facts,
+        asked=view.open_clarification,
+    )
 
 
 def _said(view: Message) -> tuple[str, str]:
