@@ -75,6 +75,17 @@ class MemoryUpdates(Value):
     language_preference: Language | Literal[""] | None = None
 
 
+class Wordings(Value):
+    """How well search finds with a message alone, and with the question before it.
+
+    Scores are confidence above what can carry an answer, below 0 where nothing can.
+    """
+
+    alone: float
+    together: float
+    kept: Literal["alone", "together"]
+
+
 class SummaryUpdate(Value):
     """The conversation's summary with the messages that left the history folded in."""
 
@@ -201,6 +212,7 @@ WORK: dict[str, Any] = {
     "retrieval_k": Annotated[int, Field(ge=1, le=50)],
     "clarification_result": Literal["search_again", "exit"] | None,
     "memory_updates": MemoryUpdates,
+    "wordings": Wordings,
     "guardrails_passed": bool,
     "within_scope": bool,
     "guardrails_confidence": Unit,
@@ -246,6 +258,7 @@ TRACE = frozenset(
         "confidence",
         "corrections_made",
         "related_history",
+        "wordings",
         "guardrails_passed",
         "within_scope",
         "guardrails_confidence",

@@ -16,6 +16,7 @@ def plan(payload: dict[str, Any]) -> dict[str, Any]:
     names = (
         "canonical_question",
         "context_type",
+        "wordings",
         "retrieval_k",
         "response_notes",
         "route",

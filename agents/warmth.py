@@ -10,7 +10,7 @@ from agents.names import Role
 
 QUESTION = "How does this work?"
 # Those that load the embedding model, their exemplars or language profiles on first use.
-LOADING = (Role.LANG, Role.GUARDRAILS, Role.ROUTER)
+LOADING = (Role.LANG, Role.ESSENCE, Role.GUARDRAILS, Role.ROUTER)
 
 
 def warm(roles: Iterable[Role]) -> None:

@@ -1,10 +1,10 @@
 """Essence: makes the message a question that stands alone, in the conversation's context."""
 
-from collections.abc import Sequence
+from functools import cache
 
 from django.conf import settings
 
-from agents.attributes import MemoryUpdates, OpenQuestion, Reason, Remark
+from agents.attributes import MemoryUpdates, OpenQuestion, Reason, Remark, Wordings
 from agents.contract import View, Writes, llm_agent
 from agents.intake import wishes
 from agents.intake.essentials import (
@@ -15,18 +15,21 @@ from agents.intake.essentials import (
     numbered,
     written,
 )
-from agents.intake.references import (
-    last_question,
-    leans_on,
-    refers_back,
-    topic_of,
-    with_topic,
+from agents.intake.followups import (
+    SURELY,
+    Read,
+    Reading,
+    completed,
+    is_vague,
+    leaving,
+    question_before,
+    weighed,
 )
 from agents.intake.remarks import day, shown, stamp
-from agents.intake.replies import answers, leaves, says_goodbye
-from agents.intake.vagueness import VAGUE, telling, vagueness
 from agents.llm.model import Model
 from agents.names import Role
+from agents.terms import terms
+from knowledge.search import search
 from prompts.prompt import Prompt
 
 PROMPT = Prompt(
@@ -46,7 +49,7 @@ COLLECTING = frozenset(
 
 
 class Message(View):
-    """What essence reads: the message, and what was said and is known before it."""
+    """What essence reads: the message, what was said and is known before it, what it may search."""
 
     text: str = ""
     text_eng: str = ""
@@ -56,14 +59,42 @@ class Message(View):
     topic: str = ""
     current_time: str = ""
     open_clarification: OpenQuestion | None = None
+    collections: list[str] = []
+    owner: str | None = None
+    user_id: str | None = None
 
 
-def _reformats(text: str, history: Sequence[Remark]) -> bool:
-    """Whether the message only asks for the last answer in another form."""
-    asked = [word for word in telling(text) if word not in wishes.FORMING and not word.isdigit()]
-    language = wishes.answer_language(text) is not None
-    wished = wishes.notes(text) or language or wishes.ABOUT_ANSWER.search(text)
-    return bool(history and not asked and wished and set(telling(text)) & wishes.FORMING)
+def _wanted(question: str) -> int:
+    """How many passages it takes to answer a question."""
+    more = not COLLECTING.isdisjoint(question.casefold().split())
+    return int(settings.SEARCH_RESULTS_LIMIT + MORE * more)
+
+
+def _reader(view: Message) -> Read:
+    """Search as the search role will: it finds again what was found here."""
+
+    @cache
+    def read(question: str) -> Reading:
+        found = search(
+            question,
+            collections=view.collections,
+            limit=_wanted(question),
+            reuse=f"{view.owner}/{view.user_id}",
+        )
+        return Reading(question, found)
+
+    return read
+
+
+def _reformats(text: str, before: str, read: Read) -> bool:
+    """Whether the message only asks for the last answer in another form.
+
+    It says how it wants to be answered, and nothing else that the documents speak of.
+    """
+    rest = wishes.without(text)
+    if rest == text:
+        return False
+    return not terms(rest) or not read(f"{before} {rest}").mentions(rest)
 
 
 def _memory(view: Message, topic: str) -> MemoryUpdates:
@@ -76,35 +107,37 @@ def _memory(view: Message, topic: str) -> MemoryUpdates:
     )
 
 
-def _understood(view: Message, question: str) -> Writes:
-    """The canonical question, its context and the topic from here on."""
-    history = view.history or []
-    topic = view.topic or topic_of(last_question(history))
-    if view.open_clarification and (whole := answers(question, view.open_clarification)):
+def _understood(view: Message, question: str, read: Read) -> Writes:
+    """The canonical question, which is the topic from here on, and its context."""
+    before = question_before(view.topic, view.history)
+    wordings = None
+    if view.open_clarification:
+        whole, wordings = completed(question, view.open_clarification, read)
+        if whole:
+            return {
+                "canonical_question": whole,
+                "context_type": "clarification",
+                "clarification_result": "search_again",
+                "memory_updates": _memory(view, whole),
+            } | _traced(wordings)
+    if view.history and _reformats(question, before, read):
         return {
-            "canonical_question": whole,
-            "context_type": "clarification",
-            "clarification_result": "search_again",
-            "memory_updates": _memory(view, topic_of(whole) or topic),
-        }
-    if _reformats(question, history):
-        again = last_question(history) or topic or question
-        return {
-            "canonical_question": again,
+            "canonical_question": before,
             "context_type": "follow_up",
-            "memory_updates": _memory(view, topic),
+            "memory_updates": _memory(view, before),
         }
-    if leans_on(question, history):
-        return {
-            "canonical_question": with_topic(question, topic, history),
-            "context_type": "follow_up",
-            "memory_updates": _memory(view, topic or topic_of(question)),
-        }
+    whole = question
+    if view.history and wordings is None:
+        whole, wordings = weighed(question, before, read)
     return {
-        "canonical_question": question,
-        "context_type": "new_topic",
-        "memory_updates": _memory(view, topic_of(question)),
-    }
+        "canonical_question": whole,
+        "context_type": "new_topic" if whole == question else "follow_up",
+        "memory_updates": _memory(view, whole),
+    } | _traced(wordings)
+
+
+def _traced(wordings: Wordings | None) -> Writes:
+    return {"wordings": wordings} if wordings else {}
 
 
 @llm_agent(
@@ -118,6 +151,7 @@ def _understood(view: Message, question: str) -> Writes:
         "retrieval_k",
         "clarification_result",
         "memory_updates",
+        "wordings",
     ),
 )
 def distil(view: Message, llm: Model) -> Writes:
@@ -127,7 +161,7 @@ def distil(view: Message, llm: Model) -> Writes:
     """
     text, question = _said(view)
     waiting = view.open_clarification is not None
-    if any(says_goodbye(said, asked=waiting) for said in (text, question)):
+    if any(leaving(said, asked=waiting) >= SURELY for said in {text, question}):
         return farewell(question, waiting=waiting)
     if not question:
         return resolve(view)
@@ -162,25 +196,24 @@ def _said(view: Message) -> tuple[str, str]:
 
 @distil.without_model
 def resolve(view: Message) -> Writes:
-    """Resolve references, recognise a reply to a clarification and a leave-taking.
+    """Recognise a follow-up, a reply to a clarification, a wish and a leave-taking.
 
     A question that stays open is written as it is, so that search can find what to offer.
     """
     text, question = _said(view)
     waiting = view.open_clarification is not None
-    if leaves(question, asked=waiting):
+    if leaving(question, asked=waiting):
         return farewell(question, waiting=waiting)
-    writes = _understood(view, question)
+    read = _reader(view)
+    writes = _understood(view, question, read)
     canonical = writes["canonical_question"]
-    more = not COLLECTING.isdisjoint(canonical.casefold().split())
     related = [] if writes["context_type"] == "new_topic" else (view.history or [])[-RELATED:]
     writes |= {
         "related_history": related,
         "response_notes": wishes.holding(wishes.notes(text), view.facts or []),
-        "retrieval_k": settings.SEARCH_RESULTS_LIMIT + MORE * more,
+        "retrieval_k": _wanted(canonical),
     }
-    if vagueness(canonical) > VAGUE:
-        unresolved = refers_back(canonical)
-        reason = Reason.MISSING_CONTEXT if unresolved else Reason.VAGUE_REQUEST
+    if is_vague(canonical, read):
+        reason = Reason.MISSING_CONTEXT if terms(canonical) else Reason.VAGUE_REQUEST
         writes |= {"needs_clarification": True, "clarification_reason": reason}
     return writes

@@ -15,10 +15,9 @@ from agents.intake.exemplars import SHARPNESS, votes
 from agents.intake.remarks import shown
 from agents.intake.shapes import Share, first
 from agents.intake.staying import last_route, settled
-from agents.intake.vagueness import VAGUE, vagueness
 from agents.llm.model import Model
 from agents.names import Role, Route
-from agents.terms import content_words
+from agents.terms import content_words, terms
 from prompts.prompt import Prompt
 
 PROMPT = Prompt("router", "routes", "domain", "scope", "history", "last_route", "flags", "question")
@@ -36,6 +35,8 @@ TYPE_KNOWN = math.exp(SHARPNESS * (0.55 - 1))
 # Points of complexity, out of 100, for each term asked about and for what has to be combined.
 PER_TERM = 6
 COMBINING = 40
+# From here on asking back is better than searching for nothing in particular.
+VAGUE = 0.6
 VAGUELY_ASKED: Writes = {
     "needs_clarification": True,
     "clarification_reason": Reason.VAGUE_REQUEST,
@@ -151,7 +152,8 @@ def weigh(view: Question) -> Writes:
     best = max(routes, key=lambda route: shares[route])
     route = settled(best, shares[best], routes, _last_route(view))
     kind = _type(question)
-    vague = vagueness(question)
+    # One word that carries meaning may be enough: essence looks whether the documents tell.
+    vague = 1 / (1 + len(terms(question)))
     points = PER_TERM * len(content_words(question)) + COMBINING * (kind != TYPES[0])
     writes: Writes = {
         "route": route,

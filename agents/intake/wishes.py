@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agents.languages import named_in
-from agents.terms import vocabulary
 
 FOLDER = Path(__file__).parent
 with (FOLDER / "wishes.toml").open("rb") as file:
@@ -14,8 +13,6 @@ with (FOLDER / "wishes.toml").open("rb") as file:
 
 NUMBERS = {digit: "|".join(words) for digit, words in SAID["number"].items()}
 ANY_NUMBER = rf"(\d+|{'|'.join(NUMBERS.values())})"
-# The words a request to say the same in another form is made of.
-FORMING = frozenset().union(*vocabulary(FOLDER / "forming_words.txt").values())
 LONGEST_FACT = 200
 # A wish of more words than this says more than the form found in it.
 FEW_WORDS = 4
@@ -33,7 +30,6 @@ FORMS = {form: _compiled(entries) for form, entries in SAID["form"].items()}
 STANDING = _compiled_all("standing")
 ANSWER_IN = _compiled_all("answer_in")
 OWN_LANGUAGE = _compiled_all("own_language")
-ABOUT_ANSWER = _compiled_all("about_answer")
 # What wishes are about, where several are about the same: the newest one holds.
 MATTER = {
     **dict.fromkeys(("lines", "sentences", "brief", "detailed"), "length"),
@@ -52,6 +48,13 @@ def notes(text: str) -> list[str]:
     # Two lines are brief enough: what is exact replaces what is not.
     exact = any(note[0].isdigit() for note in found)
     return [note for note in found if not (exact and note == "brief")]
+
+
+def without(text: str) -> str:
+    """The message without the words that say how the answer is wanted."""
+    for pattern in (STANDING, ANSWER_IN, OWN_LANGUAGE, *FORMS.values()):
+        text = pattern.sub(" ", text)
+    return text
 
 
 def in_known_words(said: Sequence[str]) -> list[str]:

@@ -37,8 +37,8 @@ def test_small_talk_goes_to_fallback(question: str) -> None:
 
 
 def test_a_vague_first_question_asks_back_and_a_later_one_does_not() -> None:
-    assert routed("How do I set it up?")["clarification_reason"] == "vague_request"
-    assert "needs_clarification" not in routed("How do I set it up?", history=HISTORY)
+    assert routed("How do I do that?")["clarification_reason"] == "vague_request"
+    assert "needs_clarification" not in routed("How do I do that?", history=HISTORY)
 
 
 @pytest.mark.parametrize(
