@@ -24,7 +24,7 @@ MARGIN = 0.15
 # Characters of the question before that are searched for again.
 LONGEST_BEFORE = 300
 # A question with one word that carries meaning is vague where the best two documents are nearer to
-# each other than this, as cosine: on the 133 pages of Plausible's documentation (CC BY-SA 4.0)
+# each other than this, as cosine: on 60 pages of Plausible's documentation (CC BY-SA 4.0)
 # "How do I set it up?", "configure", "install", "delete" and "change it", in five languages, have
 # at most 0.05, and "How do I cancel?" or "export" at least 0.08.
 APART = 0.06
