@@ -100,12 +100,12 @@ def send(commands: Iterable[Command]) -> list[Any]:
 Event = tuple[str, str, dict[str, Any]]
 
 
-def follow(stream: str, *, after: str = "0-0", seconds: float) -> Iterator[Event | None]:
+def follow(stream: str, *, seconds: float) -> Iterator[Event | None]:
     """Yield (id, event, data) from the stream, oldest first, and None for each idle second.
 
     Ends after `seconds`. None also comes while Redis is away: the caller then looks at the row.
     """
-    end = time.monotonic() + seconds
+    end, after = time.monotonic() + seconds, "0-0"
     while time.monotonic() < end:
         found = _read(stream, after)
         if not found:

@@ -28,12 +28,12 @@ def passages(asked: Asked) -> dict[str, str]:
     return dict(PASSAGE.findall(asked.user))
 
 
-def cited(asked: Asked, marker: str = "C1") -> str:
-    """Return the last sentence of a passage with its marker: an answer that holds."""
-    text = passages(asked).get(marker, "")
+def cited(asked: Asked) -> str:
+    """Return the last sentence of the first passage with its marker: an answer that holds."""
+    text = passages(asked).get("C1", "")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     said = SENTENCE.split(lines[-1])[0] if lines else "Nothing is said."
-    return f"{said.rstrip()} [{marker}]"
+    return f"{said.rstrip()} [C1]"
 
 
 def _question(asked: Asked) -> str:

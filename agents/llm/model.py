@@ -83,7 +83,6 @@ class Model:
         *,
         on_text: OnText | None = None,
         on_restart: Callable[[], None] | None = None,
-        alike: dict[str, Any] | None = None,
         documents: tuple[str, ...] = (),
         **values: Any,
     ) -> Reply:
@@ -92,7 +91,7 @@ class Model:
         `on_restart` says that the pieces so far are void: the text begins again. A reply that hit
         the limit of tokens is returned with `finish_reason` "length". Raises ModelFailure.
         """
-        asked = self._questions(prompt, values, alike, documents)
+        asked = self._questions(prompt, values, None, documents)
         listener = Listener(on_text, on_restart)
 
         def written(question: Question) -> Reply:

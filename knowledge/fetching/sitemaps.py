@@ -14,7 +14,7 @@ from defusedxml.ElementTree import DefusedXMLParser
 from django.conf import settings
 
 from knowledge.errors import Unreadable
-from knowledge.fetching.addresses import Resolve, look_up, parsed
+from knowledge.fetching.addresses import parsed
 from knowledge.fetching.requesting import Answer, get
 
 ENDINGS = (".xml", ".xml.gz")
@@ -61,7 +61,7 @@ class Locations:
         self.path.pop()
 
 
-def pages_of(url: str, *, resolve: Resolve = look_up) -> list[str]:
+def pages_of(url: str) -> list[str]:
     """Return the pages a sitemap names, or the URL itself when its path is not a sitemap's.
 
     Pages and further sitemaps on other hosts are passed over, with a warning in the log. Raises
@@ -71,7 +71,7 @@ def pages_of(url: str, *, resolve: Resolve = look_up) -> list[str]:
     if not parsed(url).path.lower().endswith(ENDINGS):
         return [url]
     limit = settings.FETCH_MAX_PAGES
-    pages = list(islice(walk(url, resolve), limit + 1))
+    pages = list(islice(walk(url), limit + 1))
     if len(pages) > limit:
         raise Unreadable(f"it names more than {limit:,} pages (FETCH_MAX_PAGES)")
     if not pages:
@@ -79,13 +79,13 @@ def pages_of(url: str, *, resolve: Resolve = look_up) -> list[str]:
     return pages
 
 
-def walk(url: str, resolve: Resolve) -> Iterator[str]:
+def walk(url: str) -> Iterator[str]:
     """Yield each page once, of the sitemap and those it leads to. Raises Unreadable."""
     sitemaps, seen = [url], set[str]()
     for number, sitemap in enumerate(sitemaps, start=1):  # which grow meanwhile
         if number > SITEMAPS_LIMIT:
             raise Unreadable(f"it leads to more than {SITEMAPS_LIMIT} sitemaps")
-        answer = get(sitemap, wanted, resolve=resolve)
+        answer = get(sitemap, wanted)
         there = locations(unzipped(answer))
         # example.com may have led to www.example.com.
         hosts = {answer.url.host, httpx2.URL(sitemap).host}

@@ -42,9 +42,9 @@ def parts(element: Element, name: str = "e") -> Iterator[str]:
     return (inside(each).strip() for each in element.findall(M + name))
 
 
-def scripts(element: Element, below: str = "sub", above: str = "sup") -> str:
+def scripts(element: Element) -> str:
     """Return what stands below and above."""
-    low, high = part(element, below), part(element, above)
+    low, high = part(element, "sub"), part(element, "sup")
     return (f"_{{{low}}}" if low else "") + (f"^{{{high}}}" if high else "")
 
 

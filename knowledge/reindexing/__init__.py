@@ -67,7 +67,7 @@ def reindex(
     return Outcome(before, embedder.name, filled, comparison)
 
 
-def back(collection: Collection, name: str = "", *, watch: Watch | None = None) -> Outcome:
+def back(collection: Collection, name: str = "") -> Outcome:
     """Go back to a model whose vectors were kept; at once, if no document came since.
 
     Raises NoWayBack when there are none, or several and no `name` says which.
@@ -85,7 +85,7 @@ def back(collection: Collection, name: str = "", *, watch: Watch | None = None) 
             "Say which with --embedding-model."
         )
     embedder = models.named(known[0])
-    filled = fill(collection, embedder, watch)
+    filled = fill(collection, embedder)
     indexes.ensure(embedder.name, embedder.dimensions)
     filled += switch(collection, embedder)
     return Outcome(before, embedder.name, filled, None)

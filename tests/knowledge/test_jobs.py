@@ -42,6 +42,18 @@ def test_job_in_other_hands_is_left_alone_until_its_lease_ends() -> None:
     assert ran(job).new == 1
 
 
+def test_the_lease_of_a_job_is_renewed_until_another_takes_it_over() -> None:
+    with holding.held(upload().pk) as hold:
+        assert hold
+        Ingest.objects.update(lease_until=now() - timedelta(seconds=1))
+        assert holding.LEASES.renew(holding.LEASES.tokens()) == 1
+        assert not ingestion.waiting().exists()
+        Ingest.objects.update(token=uuid.uuid4(), lease_until=now() - timedelta(seconds=1))
+        assert holding.LEASES.renew([hold.token]) == 0
+        assert ingestion.waiting().exists()
+    assert holding.LEASES.tokens() == []
+
+
 def test_job_that_does_not_exist_is_nothing_to_do() -> None:
     assert ingestion.run(uuid.uuid4()) is None
 

@@ -87,7 +87,7 @@ def command(*names: str) -> list[str]:
     return python("workers", *names)
 
 
-def consume(names: Sequence[str], more_queues: Sequence[str] = ()) -> None:
+def consume(names: Sequence[str]) -> None:
     """Listen to the queues of these roles until told to stop; threads as many as configured."""
     if SWEEPER in names:
         names = [name for name in names if name != SWEEPER]
@@ -96,7 +96,6 @@ def consume(names: Sequence[str], more_queues: Sequence[str] = ()) -> None:
     leaving.in_time()
     threading.Thread(target=warm, args=(roles,), name="warmth", daemon=True).start()
     queues = [INGEST_QUEUE if name == INGEST else Role(name).queue for name in names]
-    queues += more_queues
     # Celery warns root because of pickle; these workers accept JSON only.
     warnings.simplefilter("ignore", SecurityWarning)
     threads = sum(1 if name == INGEST else settings.ROLE_CONCURRENCY[Role(name)] for name in names)
