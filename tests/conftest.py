@@ -16,6 +16,7 @@ from pytest_django import DjangoDbBlocker
 from agents import envelopes, events, presence
 from agents.models import Envelope
 from assistant.environment import broker_url
+from tests.parsers import lasting_parsers
 from tests.scripted import Scripted, scripted
 from tests.servers import copied_database, delete_rows, may_delete_rows, redis_database
 
@@ -93,6 +94,14 @@ def disconnect() -> None:
     """Close every connection, those of the pool too."""
     connection.close()
     connection.close_pool()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cheap() -> Iterator[None]:
+    """Passwords cost nothing, and what parses for an ingest serves the next one, too."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    with lasting_parsers():
+        yield
 
 
 @pytest.fixture(autouse=True)
