@@ -43,6 +43,21 @@ MEMORY: dict[str, Any] = {
 Begin = Callable[..., Envelope]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --every-moment."""
+    parser.addoption(
+        "--every-moment", action="store_true", help="have processes die at every moment there is"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the moments that are not asked for."""
+    if not config.getoption("--every-moment"):
+        later = [item for item in items if item.get_closest_marker("every_moment")]
+        config.hook.pytest_deselected(items=later)
+        items[:] = [item for item in items if not item.get_closest_marker("every_moment")]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_redis() -> None:
     """Tests that run side by side ring and listen in databases of their own."""
