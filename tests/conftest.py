@@ -108,7 +108,7 @@ def use(name: str) -> None:
 def disconnect() -> None:
     """Close every connection, those of the pool too."""
     connection.close()
-    connection.close_pool()
+    connection.close_pool()  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,7 +6,6 @@ Registered by `manage.py test`; lines come whole, so that they can be read in a 
 import time
 
 import pytest
-from xdist.workermanage import WorkerController
 
 LINES = 20
 
@@ -19,7 +18,7 @@ class Progress:
         self.start = time.monotonic()
         self.all = self.ended = self.failed = 0
 
-    def pytest_xdist_node_collection_finished(self, node: WorkerController, ids: list[str]) -> None:
+    def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:
         """Learn how many there are: each process has collected all."""
         self.all = len(ids)
 
