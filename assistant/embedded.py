@@ -78,7 +78,7 @@ def scratch(*, durable: bool = False) -> Iterator[Path]:
 
     STATE_DIR, DATABASE_URL and REDIS_URL lead there, for this process and those it starts.
     """
-    state = places.scratch_folder()
+    state = places.scratch_folder(in_memory=not durable)
     (state / SCRATCH).touch()  # the keeper removes the folder should we be killed
     names = ("STATE_DIR", *CONFIGURED_BY.values())
     before = {name: os.environ.pop(name) for name in names if name in os.environ}

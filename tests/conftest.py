@@ -8,12 +8,17 @@ from uuid import uuid4
 import pytest
 from celery import current_app
 from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+from django.test import TransactionTestCase
+from pytest_django import DjangoDbBlocker
 
 from agents import envelopes, events, presence
 from agents.models import Envelope
 from assistant.environment import broker_url
+from tests.parsers import lasting_parsers
 from tests.scripted import Scripted, scripted
-from tests.servers import redis_database
+from tests.servers import copied_database, delete_rows, may_delete_rows, redis_database
 
 MEMORY: dict[str, Any] = {
     "text": "How do I exclude my own visits?",
@@ -38,12 +43,80 @@ MEMORY: dict[str, Any] = {
 Begin = Callable[..., Envelope]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --every-moment."""
+    parser.addoption(
+        "--every-moment", action="store_true", help="have processes die at every moment there is"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the moments that are not asked for."""
+    if not config.getoption("--every-moment"):
+        later = [item for item in items if item.get_closest_marker("every_moment")]
+        config.hook.pytest_deselected(items=later)
+        items[:] = [item for item in items if not item.get_closest_marker("every_moment")]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_redis() -> None:
     """Tests that run side by side ring and listen in databases of their own."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     settings.REDIS_URL = redis_database(settings.REDIS_URL, int(worker) + 3)
     current_app.conf.update(broker_url=broker_url(settings.REDIS_URL))
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment: None,
+    django_db_modify_db_settings: None,
+    django_db_blocker: DjangoDbBlocker,
+) -> Iterator[None]:
+    """Copy one database for each process; a test that commits deletes what it wrote, and no more.
+
+    pytest-django would migrate for each process, and flush every table after each such test.
+    """
+    name = connection.settings_dict["TEST"]["NAME"] or f"test_{connection.settings_dict['NAME']}"
+    with (
+        django_db_blocker.unblock(),
+        copied_database(name, migrate),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        use(name)
+        if may_delete_rows(connection):
+            patch.setattr(
+                TransactionTestCase, "_fixture_teardown", lambda case: delete_rows(connection)
+            )
+        with django_db_blocker.block():
+            yield
+        disconnect()
+
+
+def migrate(name: str) -> None:
+    """Give a database all tables."""
+    use(name)
+    call_command("migrate", verbosity=0)
+    disconnect()
+
+
+def use(name: str) -> None:
+    """Have Django use another database of the same server."""
+    disconnect()
+    settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = name
+
+
+def disconnect() -> None:
+    """Close every connection, those of the pool too."""
+    connection.close()
+    connection.close_pool()  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cheap() -> Iterator[None]:
+    """Passwords cost nothing, and what parses for an ingest serves the next one, too."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    with lasting_parsers():
+        yield
 
 
 @pytest.fixture(autouse=True)

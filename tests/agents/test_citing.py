@@ -153,6 +153,7 @@ def test_a_statement_without_a_marker_that_names_what_is_nowhere_is_taken_out(sa
 def test_what_leads_to_a_list_keeps_no_number_that_nobody_gave() -> None:
     found = check("Call 555-1234 and then:\n\n- Rinse the tank twice [C1]", references())
     assert "555" not in found.text
+    assert found.text.endswith("- Rinse the tank twice [C1]")
 
 
 def test_what_claims_nothing_stays() -> None:

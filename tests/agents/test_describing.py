@@ -2,7 +2,7 @@
 
 import threading
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -20,6 +20,7 @@ from tests.scripted import Asked, Said, Scripted, shaped
 pytestmark = pytest.mark.usefixtures("described")
 
 PAGES = 12
+DESCRIBER = Choice("fake@scripted", timeout=30)
 BROKEN = "bay 3"
 
 
@@ -32,7 +33,7 @@ def said(asked: Asked) -> Said:
 @pytest.fixture
 def described(models: Scripted, settings: Settings) -> Scripted:
     """A model describes documents."""
-    settings.MODELS = settings.MODELS | {"enrichment": Choice("fake@scripted", timeout=30)}
+    settings.MODELS = settings.MODELS | {"enrichment": DESCRIBER}
     models.says("enrichment", said)
     return models
 
@@ -201,16 +202,18 @@ def test_one_text_in_two_files_is_asked_about_once(described: Scripted, tmp_path
     assert len(described.server.ledger) == 1
 
 
+@pytest.mark.parametrize(("choice", "threads"), [(Choice(), False), (DESCRIBER, True)])
 def test_without_a_model_there_is_no_thread_for_it(
-    described: Scripted, bays: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    described: Scripted, bays: Path, settings: Settings, choice: Choice, threads: bool
 ) -> None:
-    settings.MODELS = settings.MODELS | {"enrichment": Choice()}
+    settings.MODELS = settings.MODELS | {"enrichment": choice}
+    seen: set[str] = set()
 
-    def submit(*_: Any) -> NoReturn:
-        raise AssertionError
+    def look(*_: Any) -> None:
+        seen.update(thread.name.rpartition("_")[0] for thread in threading.enumerate())
 
-    monkeypatch.setattr(describing.Describing, "work", submit)
-    report = ingestion.run(planned(bays).pk)
+    report = ingestion.run(planned(bays).pk, look)
     assert report is not None
     assert report.new == PAGES
-    assert described.server.ledger == []
+    assert "ingest loader" in seen
+    assert ("ingest describer" in seen) == bool(described.server.ledger) == threads

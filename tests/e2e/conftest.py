@@ -1,4 +1,8 @@
-"""A running Docent for the end-to-end tests: `up`, its real workers, and a collection."""
+"""A running Docent for the end-to-end tests: `up`, its real workers, and a collection.
+
+Two of them serve most tests, each those of one process: one that works by rules, and one that asks
+models, has switches and can be killed at every moment of `failpoints`.
+"""
 
 import json
 import os
@@ -20,7 +24,10 @@ from tests.servers import empty_database, redis_database
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAGES = Path(__file__).parent / "pages"
+FAILPOINTS = Path(__file__).parent / "failpoints"
 START_SECONDS = 120.0
+# Of one key, in the Docent that asks models.
+MOST_TURNS = 30
 
 
 @dataclass
@@ -138,15 +145,15 @@ def await_readiness(docent: Docent, process: "subprocess.Popen[bytes]") -> None:
 def furnished(number: int, log: Path, **more: str) -> Iterator[Docent]:
     """Run a Docent with the collection `teapot` and a staff key."""
     with running(Docent(free_port(), environment(number) | more, log=log)) as started:
-        furnish(started)
+        take_in(started, PAGES, "teapot")
+        started.key = new_key(started, "tester")
         yield started
 
 
-def furnish(docent: Docent) -> None:
-    """Give a Docent that runs the collection `teapot` and a staff key."""
-    ingested = docent.manage("ingest", str(PAGES), "--collection", "teapot")
-    assert ingested.returncode == 0, ingested.stderr
-    docent.key = new_key(docent, "tester")
+def take_in(docent: Docent, folder: Path, collection: str, *more: str) -> None:
+    """Ingest a folder, here unless `more` says otherwise."""
+    done = docent.manage("ingest", str(folder), "--collection", collection, *more)
+    assert done.returncode == 0, done.stderr
 
 
 def new_key(docent: Docent, name: str) -> str:
@@ -172,8 +179,59 @@ def docent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docent]:
         yield started
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server() -> Iterator[Sensible]:
-    """The model server, for the time of a file."""
+    """The model server that `thinker` asks."""
     with thinking() as models:
         yield models
+
+
+@dataclass
+class Stack:
+    """The Docent that asks models, and what a test may do to it while it runs."""
+
+    docent: Docent
+    deaths: Path
+    switches: Path
+
+    @contextmanager
+    def switched(self, **values: Any) -> Iterator[Docent]:
+        """Have these settings for the time of the block."""
+        self.switch(values)
+        yield self.docent
+        self.switch({})
+
+    def switch(self, values: dict[str, Any]) -> None:
+        """Have these settings, and no others than those it was started with."""
+        whole = self.switches.with_suffix(".new")
+        whole.write_text(json.dumps(values))
+        whole.rename(self.switches)  # whoever looks finds the one or the other
+
+
+@pytest.fixture(scope="session")
+def stack(server: Sensible, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Docent with a model for every role, whose processes die where they are told to."""
+    folder = tmp_path_factory.mktemp("thinking")
+    deaths, switches = folder / "deaths", folder / "switches"
+    deaths.touch()
+    switches.write_text("{}")
+    more = {
+        "FAILPOINTS": str(deaths),
+        "SWITCHES": str(switches),
+        "PYTHONPATH": str(FAILPOINTS),
+        "ROUTES": "documentation,fallback",
+        "ENRICHMENT_MODEL": "fake@scripted",
+        "TURN_DEADLINE_SECONDS": "600",
+        "RESPONSE_TIMEOUT": "300",
+        "MAX_TURNS_PER_KEY": str(MOST_TURNS),
+    }
+    with furnished(14, folder / "up.log", **by_models(server) | more) as started:
+        # `up` begins with it, too: whoever comes second waits for the other.
+        take_in(started, CHECKOUT / "docs", "docent")
+        yield Stack(started, deaths, switches)
+
+
+@pytest.fixture(scope="session")
+def thinker(stack: Stack) -> Docent:
+    """The same, for tests that switch nothing and kill nobody."""
+    return stack.docent

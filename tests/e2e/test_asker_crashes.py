@@ -6,26 +6,21 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import Docent, environment, free_port, furnish, running
-from tests.e2e.test_crash_matrix import BESIDE_SEARCH, answered, assert_once, mortal
+from tests.e2e.conftest import Docent, Stack
+from tests.e2e.test_crash_matrix import BESIDE_SEARCH, answered, assert_once
 from tests.e2e.test_crash_matrix import deaths as deaths
 from tests.sensible import Sensible
 
+pytestmark = [pytest.mark.xdist_group("thinker"), pytest.mark.every_moment]
 # A search asks twice: when it has died after its first reply, it goes on with its second call.
 SEARCHING = ("expansion", "hyde")
 
 
-@pytest.fixture(scope="module")
-def docent(
-    server: Sensible, deaths: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Docent]:
+@pytest.fixture
+def docent(stack: Stack) -> Iterator[Docent]:
     """Docent whose searches ask a model, and whose history lasts for one turn."""
-    log = tmp_path_factory.mktemp("askers") / "up.log"
-    more = {"SEARCH_EXPANSION": "both", "HISTORY_MESSAGES": "2"}
-    own = environment(15) | mortal(server, deaths) | more
-    with running(Docent(free_port(), own, log=log)) as started:
-        furnish(started)
-        yield started
+    with stack.switched(SEARCH_EXPANSION="both", HISTORY_MESSAGES=2) as switched:
+        yield switched
 
 
 @pytest.fixture(autouse=True)

@@ -1,12 +1,14 @@
 """Crash matrix: processes die at every moment of a step; the turn ends once, no call is repeated.
 
 Moments in `failpoints/sitecustomize.py`, whose file of deaths is empty when all were reached.
+Three of them are tried with every change, all with `--every-moment`.
 """
 
 import json
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +16,13 @@ import psycopg
 import pytest
 import redis
 
-from tests.e2e.conftest import (
-    CHECKOUT,
-    PAGES,
-    Docent,
-    by_models,
-    environment,
-    free_port,
-    new_key,
-    running,
-)
+from tests.e2e.conftest import Docent, Stack, take_in
 from tests.e2e.leavings import BESIDE, FIRST, LEFT
 from tests.e2e.test_crashes import assert_answered_once, begin, endings
 from tests.e2e.test_ingest_crashes import PATIENCE_SECONDS, Query, rows
 from tests.sensible import Sensible
 
-FAILPOINTS = CHECKOUT / "tests/e2e/failpoints"
+pytestmark = pytest.mark.xdist_group("thinker")
 # Found well, but not so well that the evaluator need not look at it.
 QUESTION = "Where does the water go when I press the button?"
 THINKING = ("translation", "essence", "guardrails", "router", "evaluator", "response", "quality")
@@ -44,6 +37,10 @@ MOMENTS = (
     "before_commit",
     "after_commit",
 )
+WHO = ("response", "manager")
+# One before, one around and one after the commit.
+ALWAYS = {("during_work", "response"), ("before_commit", "manager"), ("after_commit", "response")}
+every_moment = pytest.mark.every_moment
 # An ingest is given up after three workers died without progress, so each is killed twice at most
 # before it stores something.
 TO_THE_END = (
@@ -63,35 +60,17 @@ ISLAND = {
 }
 
 
-@pytest.fixture(scope="module")
-def deaths(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def deaths(stack: Stack) -> Path:
     """The file that says where the next process dies."""
-    path = tmp_path_factory.mktemp("failpoints") / "deaths"
-    path.touch()
-    return path
+    return stack.deaths
 
 
-def mortal(server: Sensible, deaths: Path) -> dict[str, str]:
-    """Return the settings by which every role asks this server and dies where it is told to."""
-    dying = {"FAILPOINTS": str(deaths), "PYTHONPATH": str(FAILPOINTS)}
-    more = {"ROUTES": "documentation,fallback", "TURN_DEADLINE_SECONDS": "300"}
-    return dying | by_models(server) | more
-
-
-@pytest.fixture(scope="module")
-def docent(
-    server: Sensible, deaths: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Docent]:
+@pytest.fixture
+def docent(stack: Stack) -> Iterator[Docent]:
     """Docent with models, whose processes can be killed at named moments."""
-    log = tmp_path_factory.mktemp("matrix") / "up.log"
-    more = {"ENRICHMENT_MODEL": "fake@scripted", "CACHE_SEARCH_SECONDS": "600"}
-    own = mortal(server, deaths) | more
-    with running(Docent(free_port(), environment(14) | own, log=log)) as started:
-        take_in(started, PAGES, "teapot")
-        # `up` begins with it, too: whoever comes second waits for the other.
-        take_in(started, CHECKOUT / "docs", "docent")
-        started.key = new_key(started, "matrix")
-        yield started
+    with stack.switched(CACHE_SEARCH_SECONDS=600) as switched:
+        yield switched
 
 
 @pytest.fixture
@@ -99,12 +78,6 @@ def query(docent: Docent) -> Iterator[Query]:
     """Ask the database that Docent runs on."""
     with psycopg.connect(docent.environment["DATABASE_URL"], autocommit=True) as connection:
         yield lambda sql, *values: connection.execute(sql, values or None).fetchall()
-
-
-def take_in(docent: Docent, folder: Path, collection: str, *more: str) -> None:
-    """Ingest a folder, here unless `more` says otherwise."""
-    done = docent.manage("ingest", str(folder), "--collection", collection, *more)
-    assert done.returncode == 0, done.stderr
 
 
 def answered(
@@ -171,8 +144,13 @@ def calm(server: Sensible, deaths: Path) -> None:
     deaths.write_text("")
 
 
-@pytest.mark.parametrize("who", ["response", "manager"])
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    ("moment", "who"),
+    [
+        pytest.param(*both, marks=[] if both in ALWAYS else every_moment)
+        for both in product(MOMENTS, WHO)
+    ],
+)
 def test_who_dies_at_any_moment_of_a_step_leaves_a_turn_that_ends_once(
     docent: Docent, server: Sensible, deaths: Path, moment: str, who: str
 ) -> None:
@@ -181,6 +159,7 @@ def test_who_dies_at_any_moment_of_a_step_leaves_a_turn_that_ends_once(
     assert reply["mode"] == "model"
 
 
+@every_moment
 def test_a_reply_that_is_in_the_journal_is_never_asked_for_again(
     docent: Docent, server: Sensible, deaths: Path
 ) -> None:
@@ -190,6 +169,7 @@ def test_a_reply_that_is_in_the_journal_is_never_asked_for_again(
     assert set(server.server.prompts()) == set(THINKING)
 
 
+@every_moment
 @pytest.mark.parametrize("role", sorted(BESIDE_SEARCH))
 def test_one_of_three_at_intake_dies_after_its_reply_and_asks_once(
     docent: Docent, server: Sensible, deaths: Path, role: str
@@ -198,6 +178,7 @@ def test_one_of_three_at_intake_dies_after_its_reply_and_asks_once(
     assert_once(docent, server, reply, beside=BESIDE_SEARCH - {role})
 
 
+@every_moment
 def test_what_a_search_kept_and_what_watchers_were_told_take_effect_once(
     docent: Docent, server: Sensible, deaths: Path
 ) -> None:
@@ -212,6 +193,7 @@ def test_what_a_search_kept_and_what_watchers_were_told_take_effect_once(
     assert reply["reply"].startswith(read(docent, reply["turn_id"]))
 
 
+@every_moment
 @pytest.mark.parametrize("ends", ["completed", "awaiting_user"])
 def test_the_manager_dies_around_the_commit_that_ends_a_turn_and_all_of_it_is_there_once(
     docent: Docent, server: Sensible, deaths: Path, ends: str
@@ -223,6 +205,7 @@ def test_the_manager_dies_around_the_commit_that_ends_a_turn_and_all_of_it_is_th
     assert_once(docent, server, reply, ends=ends)
 
 
+@every_moment
 def test_a_manager_that_dies_with_many_turns_in_hand_ends_each_of_them_once(
     docent: Docent, server: Sensible, deaths: Path
 ) -> None:
@@ -277,6 +260,7 @@ def assert_described_once(server: Sensible, query: Query) -> None:
     assert asked[first] == 1
 
 
+@every_moment
 def test_an_ingest_whose_workers_die_at_every_moment_describes_and_stores_each_page_once(
     docent: Docent, server: Sensible, deaths: Path, query: Query, island: Path
 ) -> None:

@@ -18,11 +18,12 @@ import pytest
 from agents.bench.modelserver import Asked, Said
 from agents.bench.replies import cited
 from agents.names import INSTANCES, Role
-from tests.e2e.conftest import Answer, Docent, by_models, furnished, new_key
+from tests.e2e.conftest import MOST_TURNS as LIMIT
+from tests.e2e.conftest import Answer, Docent, new_key
 from tests.e2e.test_crashes import PATIENCE_SECONDS, endings
 from tests.sensible import Sensible
 
-LIMIT = 30
+pytestmark = pytest.mark.xdist_group("thinker")
 # The process of all roles but the manager has fewer threads than there are turns under way here.
 assert sum(INSTANCES.values()) < LIMIT
 AT_ONCE = INSTANCES[Role.RESPONSE]
@@ -55,16 +56,9 @@ class Gates:
 
 
 @pytest.fixture(scope="module")
-def docent(server: Sensible, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docent]:
+def docent(thinker: Docent) -> Docent:
     """Docent in the compact layout with a model for every role."""
-    log = tmp_path_factory.mktemp("fairness") / "up.log"
-    more = {
-        "RESPONSE_TIMEOUT": "300",
-        "TURN_DEADLINE_SECONDS": "600",
-        "MAX_TURNS_PER_KEY": str(LIMIT),
-    }
-    with furnished(12, log, **by_models(server), **more) as started:
-        yield started
+    return thinker
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ import pytest
 
 from tests.e2e.conftest import CHECKOUT, Docent
 
+pytestmark = pytest.mark.xdist_group("rules")
+
 PAGES, MOMENTS = 133, 3
 CHANCE = random.SystemRandom()
 PATIENCE_SECONDS = 300.0

@@ -8,7 +8,6 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -16,10 +15,11 @@ import pytest
 
 from agents.bench.modelserver import Asked, Said
 from agents.bench.replies import cited, data, sensible
-from tests.e2e.conftest import CHECKOUT, Docent, by_models, furnished
+from tests.e2e.conftest import CHECKOUT, Docent
 from tests.e2e.test_crashes import endings
 from tests.sensible import Sensible
 
+pytestmark = pytest.mark.xdist_group("thinker")
 log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 60.0
@@ -29,12 +29,10 @@ ANSWERED = [*INTAKE, "response", "quality"]
 PLAINLY = "Where does the water go when I press the button?"
 
 
-@pytest.fixture(scope="module")
-def docent(server: Sensible, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docent]:
+@pytest.fixture
+def docent(thinker: Docent) -> Docent:
     """Docent with a model for every role, both routes open, and caches off."""
-    log = tmp_path_factory.mktemp("thinking") / "up.log"
-    with furnished(13, log, **by_models(server), ROUTES="documentation,fallback") as started:
-        yield started
+    return thinker
 
 
 @pytest.fixture(autouse=True)

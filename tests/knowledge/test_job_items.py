@@ -2,15 +2,13 @@
 
 from io import BytesIO
 from pathlib import Path
-from typing import NoReturn
 from zipfile import ZipFile
 
 import pytest
+from pytest_django import Settings
+from pytest_httpserver import HTTPServer
 
 from knowledge import ingestion
-from knowledge.errors import Unreadable
-from knowledge.fetching import Fetched
-from knowledge.ingestion import loading
 from knowledge.models import Document
 from tests.knowledge.jobs import ran, states, upload
 
@@ -52,46 +50,57 @@ def test_files_gone_from_a_zip_are_removed_if_it_lies_in_a_folder(tmp_path: Path
     assert (made.removed, Document.objects.count()) == (0, 1)
 
 
-def fetched(url: str, text: str) -> Fetched:
-    return Fetched(url=url, name="page.html", body=text.encode())
+@pytest.fixture
+def site(httpserver: HTTPServer, settings: Settings) -> HTTPServer:
+    """A server on this machine that the operator allows."""
+    settings.FETCH_PRIVATE_HOSTS = [f"{httpserver.host}:{httpserver.port}"]
+    return httpserver
 
 
-def test_pages_of_a_sitemap_are_items_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = "https://example.com/sitemap.xml"
-    pages = {
-        "https://example.com/docs/fog": "<h1>Fog</h1><p>The foghorn sounds twice.</p>",
-        "https://example.com/pier": "<h1>Pier</h1><p>The pier has a crane.</p>",
+def serve(site: HTTPServer, path: str, page: str | bytes, kind: str = "text/html") -> str:
+    """Answer once with a page; return its address."""
+    site.expect_oneshot_request(path).respond_with_data(page, content_type=kind)
+    return site.url_for(path)
+
+
+def serve_map(site: HTTPServer, *urls: str) -> str:
+    """Answer once with a sitemap that names these addresses; return its own."""
+    locs = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{locs}</urlset>'
+    return serve(site, "/sitemap.xml", body, "application/xml")
+
+
+def test_pages_of_a_sitemap_are_items_of_their_own(site: HTTPServer) -> None:
+    texts = {
+        "/docs/fog": "<h1>Fog</h1><p>The foghorn sounds twice.</p>",
+        "/pier": "<h1>Pier</h1><p>The pier has a crane.</p>",
     }
-    monkeypatch.setattr(loading, "pages_of", lambda url: [*pages] if url == site else [url])
-    monkeypatch.setattr(loading, "fetch", lambda url: fetched(url, pages[url]))
-    job = ingestion.plan("island", urls=[site])
+    pages = [serve(site, path, text) for path, text in texts.items()]
+    address = serve_map(site, *pages)
+    job = ingestion.plan("island", urls=[address])
     assert ran(job).new == 2
-    assert states(job) == {site: "listed"} | dict.fromkeys(pages, "new")
-    fog = Document.objects.get(source="https://example.com/docs/fog")
+    assert states(job) == {address: "listed"} | dict.fromkeys(pages, "new")
+    fog = Document.objects.get(source=pages[0])
     assert (fog.title, fog.crumbs) == ("Fog", ["Docs"])
     # Only the mark-up changed, as it does on sites that stamp every answer.
-    pages = {url: f"<body data-stamp='2'>{text}</body>" for url, text in pages.items()}
-    assert ran(ingestion.plan("island", urls=[site])).unchanged == 2
+    for path, text in texts.items():
+        serve(site, path, f"<body data-stamp='2'>{text}</body>")
+    serve_map(site, *pages)
+    assert ran(ingestion.plan("island", urls=[address])).unchanged == 2
+    site.check_assertions()
 
 
-def test_page_is_read_in_the_encoding_its_server_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Fetched("https://example.com/", "a.html", "<p>Η άδεια".encode("cp1253"), "windows-1253")
-    monkeypatch.setattr(loading, "pages_of", lambda url: [url])
-    monkeypatch.setattr(loading, "fetch", lambda url: page)
-    ran(ingestion.plan("island", urls=[page.url]))
+def test_page_is_read_in_the_encoding_its_server_names(site: HTTPServer) -> None:
+    page = "<p>Η άδεια".encode("cp1253")
+    ran(ingestion.plan("island", urls=[serve(site, "/", page, "text/html; charset=windows-1253")]))
     assert Document.objects.get().content == "Η άδεια"
 
 
-def test_page_that_cannot_be_fetched_keeps_its_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    url = "https://example.com/fog"
-    monkeypatch.setattr(loading, "pages_of", lambda url: [url])
-    monkeypatch.setattr(loading, "fetch", lambda url: fetched(url, "<p>The foghorn is loud.</p>"))
+def test_page_that_cannot_be_fetched_keeps_its_document(site: HTTPServer) -> None:
+    url = serve(site, "/fog", "<p>The foghorn is loud.</p>")
     ran(ingestion.plan("island", urls=[url]))
-
-    def refuse(url: str) -> NoReturn:
-        raise Unreadable("its server answered 404 Not Found")
-
-    monkeypatch.setattr(loading, "fetch", refuse)
+    site.expect_request("/fog").respond_with_data(status=404)
     job = ingestion.plan("island", urls=[url])
-    assert [each.reason for each in ran(job).skipped] == ["its server answered 404 Not Found"]
+    (skipped,) = ran(job).skipped
+    assert skipped.reason.lower().startswith("its server answered 404 not found")
     assert (job.status, Document.objects.count()) == ("failed", 1)

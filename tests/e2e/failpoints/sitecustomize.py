@@ -3,11 +3,14 @@
 The file named by FAILPOINTS holds a line per death that is to come: `moment role`. A process that
 reaches the moment named first, at work for that role, crosses the line out and kills itself. So
 lines that are left at the end name moments that nobody came to.
+
+The file named by SWITCHES holds settings as JSON, so that a Docent that runs can have others.
 """
 
 import fcntl
 import importlib.abc
 import importlib.util
+import json
 import os
 import signal
 import sys
@@ -20,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 INGEST = "ingest"
+SWITCHED = ("CACHE_SEARCH_SECONDS", "HISTORY_MESSAGES", "SEARCH_EXPANSION")
 working = threading.local()  # the role whose step or job this thread does
 
 Act = Callable[..., Any]
@@ -241,7 +245,24 @@ def of_running(running: Any) -> None:
     wrap(running, "close", before("before_finish"))
 
 
+def of_conf(conf: Any) -> None:
+    """Have settings looked up among the switches first."""
+    settings = conf.LazySettings
+    started_with = settings.__getattr__
+
+    def switched(name: str) -> property:
+        def look(self: Any) -> Any:
+            values = json.loads(Path(os.environ["SWITCHES"]).read_text(encoding="utf-8"))
+            return values[name] if name in values else started_with(self, name)
+
+        return property(look)
+
+    for name in SWITCHED:
+        setattr(settings, name, switched(name))
+
+
 PATCHES: dict[str, Callable[[Any], None]] = {
+    "django.conf": of_conf,
     "agents.steps": of_steps,
     "agents.manager": of_manager,
     "agents.envelopes": of_envelopes,

@@ -1,0 +1,72 @@
+"""Parsers: the children of ingests last from test to test, as to start one costs 0.6 s of a core.
+
+They are the real ones. What they do when they start, end, and come to grief is tested in
+`tests/knowledge/test_reading.py`, whose readers start their own.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from knowledge.ingestion import loading
+from knowledge.parsing import Limits
+from knowledge.reading import Reader
+from knowledge.reading.process import Child
+from knowledge.reading.reader import Answer
+
+WHOLE = (b'{"pages"', b'{"refused"')  # such an answer leaves nothing behind
+
+_waiting: list[Child] = []
+# A child dies with the thread that started it.
+_starter = ThreadPoolExecutor(1, thread_name_prefix="parsers")
+
+
+class Lasting(Child):
+    """A child that waits for the next reader, unless its last file was left or brought it down."""
+
+    sound = True
+
+    def ask(self, name: str, body: bytes, charset: str = "") -> bytes:
+        """Return what it says of a file."""
+        self.sound = False
+        answer = super().ask(name, body, charset)
+        self.sound = answer.startswith(WHOLE)
+        return answer
+
+    def end(self) -> None:
+        """Leave it to the next."""
+        if self.sound and self.is_alive:
+            _waiting.append(self)
+        else:
+            super().end()
+
+
+class Sharing(Reader):
+    """A reader that takes a child that waits, if there is one with its limits."""
+
+    def answered(self, name: str, body: bytes, charset: str) -> Answer:
+        """Return what a child says of a file."""
+        self.child = self.child or taken(self.limits)
+        return super().answered(name, body, charset)
+
+
+def taken(limits: Limits) -> Child:
+    """Return a child that waits, or a new one."""
+    for child in _waiting:
+        if child.limits == limits and child.is_alive:
+            _waiting.remove(child)
+            return child
+    return _starter.submit(Lasting, limits).result()
+
+
+@contextmanager
+def lasting_parsers() -> Iterator[None]:
+    """Have ingests share children for the time of the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "Reader", Sharing)
+        yield
+    while _waiting:
+        Child.end(_waiting.pop())
+    _starter.shutdown()
