@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-# Full stops, question and exclamation marks, the Chinese ones included.
-SENTENCE_ENDS = ".!?\u2026\u3002\uff01\uff1f"
 APOSTROPHE = "\u2019"
 WORD = re.compile(rf"[^\W_]+(?:['{APOSTROPHE}.-][^\W_]+)*")
 HAN = re.compile(r"[\u3400-\u9fff]+")
