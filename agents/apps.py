@@ -14,7 +14,7 @@ from agents.routing import TOGETHER
 from prompts.checks import prompts_fit
 
 FOLDERS: dict[str, tuple[Role, ...]] = {
-    "agents": (Role.COMMAND, Role.CLARIFICATION, Role.MEMORY, Role.FALLBACK),
+    "agents.ending": (Role.COMMAND, Role.CLARIFICATION, Role.MEMORY, Role.FALLBACK),
     "agents.intake": (Role.LANG, Role.TRANSLATION, Role.ESSENCE, Role.GUARDRAILS, Role.ROUTER),
     "agents.documentation": (
         Role.SEARCH,
@@ -25,7 +25,12 @@ FOLDERS: dict[str, tuple[Role, ...]] = {
     ),
 }
 # What knowledge lets a model do, and what agents do when documents change.
-HOOKS = ("agents.enriching", "agents.graphing", "agents.expanding", "agents.llm.forgetting")
+HOOKS = (
+    "agents.library.descriptions",
+    "agents.library.graph_extraction",
+    "agents.library.query_expansion",
+    "agents.llm.journal",
+)
 # Declares prompts, which are checked, and no role imports it.
 PROMPTS = ("agents.llm.trial",)
 

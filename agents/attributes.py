@@ -143,7 +143,7 @@ class SourceReference(Marked):
     text: str
 
 
-# What is known of a statement and the passage it cites; agents/documentation/support.py decides.
+# What is known of a statement and the passage it cites; `citations/check.py` decides.
 CitationStatus = Literal["verified", "reviewed", "weak", "unsupported"]
 
 

@@ -12,15 +12,14 @@ from django.db import connection, transaction
 from django.dispatch import Signal
 from django.utils.timezone import now
 
-from agents import events, faults
 from agents.attributes import ADAPTERS, MEMORY
-from agents.bell import bell
 from agents.errors import AgentError
-from agents.languages import ENGLISH
 from agents.models import Envelope, Step
 from agents.names import Role, Status
-from agents.phrases import Phrase
 from agents.routing import Stage
+from agents.steps import events, faults
+from agents.steps.doorbell import bell
+from agents.words import ENGLISH, Phrase
 from knowledge.postgres_text import storable
 
 # Sent with `envelope` inside the transaction that ends it: who listens takes effect once, too.

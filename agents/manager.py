@@ -5,14 +5,13 @@ from uuid import UUID
 from celery import Task, shared_task
 from django.conf import settings
 
-from agents import leaving
-from agents.bell import ring
-from agents.claims import Claim
 from agents.errors import AgentError
 from agents.names import Role
-from agents.recording import Outcome
 from agents.routing import decide
-from agents.steps import perform_ready, run_agent, work_off
+from agents.steps import shutdown
+from agents.steps.doorbell import ring
+from agents.steps.records import Claim, Outcome
+from agents.steps.steps import perform_ready, run_agent, work_off
 
 
 class LoopError(AgentError):
@@ -31,7 +30,7 @@ def route(held: Claim) -> Outcome:
 def _task(role: Role) -> "Task[[str, int], None]":
     @shared_task(name=role.queue)
     def run(envelope_id: str, number: int) -> None:
-        if leaving.told():
+        if shutdown.told():
             # It was delivered while the worker left; another one hears it at once.
             ring(UUID(envelope_id), number, role)
         elif role is Role.MANAGER:

@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 
 from agents.names import Role, Route, Status
-from agents.phrases import Phrase
+from agents.words import Phrase
 
 
 class Stage(StrEnum):

@@ -2,6 +2,6 @@
 
 from django.urls import path
 
-from agents.views import UsageView
+from agents.api import UsageView
 
 urlpatterns = [path("usage/", UsageView.as_view(), name="usage")]

@@ -13,7 +13,7 @@ from rest_framework.pagination import PageNumberPagination
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from agents import faults
+from agents.steps import faults
 from conversations.errors import (
     ConversationError,
     Forgotten,

@@ -1,12 +1,75 @@
 """ASGI: the web process."""
 
+import json
 import os
 import warnings
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 
-from assistant.bodies import Bounded
+Message = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+
+
+class TooLarge(Exception):
+    """More has arrived than a request may hold."""
+
+
+class Bounded:
+    """An ASGI application that takes at most so many bytes with a request; else it answers 413."""
+
+    def __init__(self, application: Application, most: int) -> None:
+        self.application, self.most = application, most
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        left, answered = self.most, False
+
+        async def bounded() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise TooLarge
+            return message
+
+        async def noted(message: Message) -> None:
+            nonlocal answered
+            answered = True
+            await send(message)
+
+        if scope["type"] != "http":
+            await self.application(scope, receive, send)
+            return
+        if announced(scope) > self.most:
+            await self.refuse(send)
+            return
+        try:
+            await self.application(scope, bounded, noted)
+        except TooLarge:
+            if not answered:
+                await self.refuse(send)
+
+    async def refuse(self, send: Send) -> None:
+        """Answer as the API does. The rest of the body is not waited for."""
+        said = f"The request is larger than {self.most:,} bytes."
+        body = json.dumps({"code": "too_large", "detail": said}).encode()
+        headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+        await send({"type": "http.response.start", "status": 413, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+def announced(scope: Message) -> int:
+    """Return the bytes the request says it holds; 0 when it doesn't say."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            return int(value)
+    return 0
+
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "assistant.settings")
 

@@ -2,11 +2,10 @@
 
 from celery import Celery
 
-from agents.lanes import Lanes
 from agents.names import Role
-from agents.presence import Presence
-from agents.queues import queue
-from knowledge.names import INGEST_QUEUE
+from agents.steps.concurrency import Lanes, queue
+from agents.steps.presence import Presence
+from knowledge.identifiers import INGEST_QUEUE
 
 app = Celery("docent")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -6,8 +6,8 @@ import redis
 from django.db import Error, connection
 from django.http import HttpRequest, JsonResponse
 
-from agents import events, presence
-from agents.watching import queues
+from agents.steps import events, presence
+from agents.trace import queues
 
 log = logging.getLogger(__name__)
 

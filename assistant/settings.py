@@ -11,24 +11,24 @@ from django.core.management.utils import get_random_secret_key
 from environs import Env, EnvError
 from marshmallow.validate import Length, OneOf, Range
 
-from agents.llm.choices import Choice
+from agents.llm.requests import Choice
 from agents.names import INSTANCES, Role, Route
-from assistant import appearance, embedded
-from assistant.askers import choices, resolved
-from assistant.environment import broker_url, explained, postgres_options, refuse
+from assistant import appearance
+from assistant.environment import broker_url, choices, explained, postgres_options, refuse, resolved
+from assistant.local import shared_servers
 from assistant.logs import to_stderr
-from knowledge.names import LOCAL_MODEL
+from knowledge.identifiers import LOCAL_MODEL
 from knowledge.providers import Provider, from_environment, parts
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-STATE_DIR = embedded.state_folder()
+STATE_DIR = shared_servers.state_folder()
 
 env = Env(eager=False)
 env.read_env(str(BASE_DIR / ".env"), recurse=False)
 
 # Servers: absent, the embedded ones of the state folder.
-DATABASE_URL: str = env.str("DATABASE_URL", "") or embedded.postgres_url()
-REDIS_URL: str = env.str("REDIS_URL", "") or embedded.redis_url()
+DATABASE_URL: str = env.str("DATABASE_URL", "") or shared_servers.postgres_url()
+REDIS_URL: str = env.str("REDIS_URL", "") or shared_servers.redis_url()
 SECRET_KEY: str = env.str("SECRET_KEY", "")
 DEBUG: bool = env.bool("DEBUG", False)
 PUBLIC_URL: str = env.str("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
@@ -189,7 +189,7 @@ ROOT_URLCONF = "assistant.urls"
 ASGI_APPLICATION = "assistant.asgi.application"
 # Imported by the processes that need them, at the first use: the client of the providers takes a
 # second and 40 MB, ONNX Runtime 25 MB.
-MODEL_TRANSPORT = "agents.llm.transport.send"
+MODEL_TRANSPORT = "agents.llm.client.send"
 EMBEDDING_ENDPOINT = "knowledge.embedding.endpoint.Endpoint"
 EMBEDDING_RUNTIME = "knowledge.embedding.runtime.Runtime"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

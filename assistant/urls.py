@@ -4,7 +4,8 @@ from django.contrib import admin
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
-from agents.watching import page, views
+from agents import admin as operations
+from agents import api
 from assistant import health
 
 handler404 = "assistant.api.not_found"
@@ -15,10 +16,10 @@ urlpatterns = [
     path("api/admin/", include("agents.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
-    path("api/admin/queues/", views.QueuesView.as_view(), name="queues"),
-    path("admin/queues/", admin.site.admin_view(page.page), name="admin-queues"),
+    path("api/admin/queues/", api.QueuesView.as_view(), name="queues"),
+    path("admin/queues/", admin.site.admin_view(operations.queues_page), name="admin-queues"),
     path("admin/", admin.site.urls),
     path("healthz", health.alive),
     path("readyz", health.ready),
-    path("metrics", views.metrics),
+    path("metrics", api.metrics),
 ]

@@ -10,11 +10,10 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from agents.models import Envelope
-from conversations.citations import by_marker
+from conversations.answers import answer, by_marker
 from conversations.models import Conversation, Message
-from conversations.rendering import answer
 from conversations.services import forget
-from knowledge.records import RecordAdmin
+from knowledge.read_only_admin import RecordAdmin
 
 COLOURS: dict[str, str] = {
     Conversation.Status.RUNNING: "info",

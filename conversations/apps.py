@@ -12,4 +12,4 @@ class ConversationsConfig(AppConfig):
 
     def ready(self) -> None:
         """Load the receiver, which needs the models and so can't be imported earlier."""
-        import_module("conversations.memory")
+        import_module("conversations.turn_memory")

@@ -21,13 +21,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agents import events
 from agents.models import Envelope
-from conversations import browser
+from agents.steps import events
+from conversations import page
+from conversations.answers import reply
+from conversations.api import owned
 from conversations.errors import Forgotten
-from conversations.reply import reply
 from conversations.services import as_it_stands
-from conversations.views import owned
 
 MEDIA_TYPE = "text/event-stream"
 FIRST = "0-0"
@@ -111,9 +111,9 @@ class EventsView(APIView):
 
 def _turn(request: Request, turn_id: uuid.UUID) -> Envelope:
     """Return a turn of this browser's or of this key's; everyone else gets 401 or 404."""
-    if not browser.shut(request._request):
+    if not page.shut(request._request):
         try:
-            return browser.talk(request._request, str(turn_id)).envelope
+            return page.talk(request._request, str(turn_id)).envelope
         except Http404:
             pass  # Nothing of this browser's: its user may still own it.
     if not request.user.is_authenticated:

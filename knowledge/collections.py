@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable
 
+from django.db.models import Count, F, Model, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
 from knowledge.errors import UnknownCollection
-from knowledge.models import Collection
+from knowledge.models import Calibration, Chunk, Collection, Document, GoldenQuestion
 
 
 def named(names: Iterable[str]) -> list[Collection]:
@@ -13,3 +16,31 @@ def named(names: Iterable[str]) -> list[Collection]:
     if unknown := wanted - {collection.name for collection in found}:
         raise UnknownCollection(unknown, Collection.objects.values_list("name", flat=True))
     return found
+
+
+def sized(collections: QuerySet[Collection]) -> QuerySet[Collection]:
+    """Return them with `document_count`, `chunk_count`, `question_count` and `threshold`.
+
+    The threshold is that of the embedding model in use, None where nothing was calibrated.
+    """
+    threshold = Calibration.objects.filter(
+        collection=OuterRef("pk"), model=OuterRef("embedding_model")
+    )
+    return collections.annotate(
+        document_count=count(Document, "collection"),
+        chunk_count=count(Chunk, "document__collection"),
+        question_count=count(GoldenQuestion, "collection"),
+        threshold=Subquery(threshold.values("threshold")[:1]),
+    )
+
+
+def count(kind: type[Model], path: str, of: str = "pk") -> Coalesce:
+    """Return the number of rows by owner, each kind apart: joins would multiply them.
+
+    With `of`, how many different values of that field they have.
+    """
+    rows = kind._default_manager.filter(**{path: OuterRef("pk")}).order_by()
+    grouped = (
+        rows.annotate(owner=F(path)).values("owner").annotate(number=Count(of, distinct=of != "pk"))
+    )
+    return Coalesce(Subquery(grouped.values("number")), 0)

@@ -5,7 +5,7 @@ import uuid
 from celery import shared_task
 
 from knowledge import ingestion
-from knowledge.names import INGEST_QUEUE
+from knowledge.identifiers import INGEST_QUEUE
 
 
 @shared_task(name=INGEST_QUEUE)

@@ -2,26 +2,32 @@
 
 from django.urls import path
 
-from knowledge.views import collections, documents, ingests, parts, search
+from knowledge.api import collection_api, document_api, ingest_api, search_api
 
 urlpatterns = [
-    path("documents/", documents.DocumentsView.as_view(), name="documents"),
-    path("documents/<slug:pk>/", documents.DocumentView.as_view(), name="document"),
-    path("documents/<slug:pk>/reingest/", documents.ReingestView.as_view(), name="reingest"),
-    path("documents/<slug:pk>/chunks/", parts.ChunksView.as_view(), name="document-chunks"),
-    path("documents/<slug:pk>/versions/", parts.VersionsView.as_view(), name="document-versions"),
+    path("documents/", document_api.DocumentsView.as_view(), name="documents"),
+    path("documents/<slug:pk>/", document_api.DocumentView.as_view(), name="document"),
+    path("documents/<slug:pk>/reingest/", document_api.ReingestView.as_view(), name="reingest"),
+    path("documents/<slug:pk>/chunks/", document_api.ChunksView.as_view(), name="document-chunks"),
+    path(
+        "documents/<slug:pk>/versions/",
+        document_api.VersionsView.as_view(),
+        name="document-versions",
+    ),
     path(
         "documents/<slug:pk>/versions/<int:number>/",
-        parts.VersionView.as_view(),
+        document_api.VersionView.as_view(),
         name="document-version",
     ),
-    path("documents/<slug:pk>/answers/", parts.AnswersView.as_view(), name="document-answers"),
-    path("ingests/", ingests.IngestsView.as_view(), name="ingests"),
-    path("ingests/<uuid:ingest_id>/", ingests.IngestView.as_view(), name="ingest"),
-    path("ingests/<uuid:ingest_id>/cancel/", ingests.CancelView.as_view(), name="ingest-cancel"),
-    path("ingests/<uuid:ingest_id>/retry/", ingests.RetryView.as_view(), name="ingest-retry"),
-    path("search/", search.SearchView.as_view(), name="search"),
-    path("collections/", collections.CollectionsView.as_view(), name="collections"),
-    path("receipts/", collections.ReceiptsView.as_view(), name="receipts"),
-    path("receipts/<uuid:pk>/", collections.ReceiptView.as_view(), name="receipt"),
+    path(
+        "documents/<slug:pk>/answers/", document_api.AnswersView.as_view(), name="document-answers"
+    ),
+    path("ingests/", ingest_api.IngestsView.as_view(), name="ingests"),
+    path("ingests/<uuid:ingest_id>/", ingest_api.IngestView.as_view(), name="ingest"),
+    path("ingests/<uuid:ingest_id>/cancel/", ingest_api.CancelView.as_view(), name="ingest-cancel"),
+    path("ingests/<uuid:ingest_id>/retry/", ingest_api.RetryView.as_view(), name="ingest-retry"),
+    path("search/", search_api.SearchView.as_view(), name="search"),
+    path("collections/", collection_api.CollectionsView.as_view(), name="collections"),
+    path("receipts/", collection_api.ReceiptsView.as_view(), name="receipts"),
+    path("receipts/<uuid:pk>/", collection_api.ReceiptView.as_view(), name="receipt"),
 ]

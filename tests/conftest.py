@@ -13,8 +13,9 @@ from django.db import connection
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
-from agents import envelopes, events, presence
+from agents import envelopes
 from agents.models import Envelope
+from agents.steps import events, presence
 from assistant.environment import broker_url
 from tests.parsers import lasting_parsers
 from tests.scripted import Scripted, scripted

@@ -8,11 +8,12 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.utils.timezone import now
 
-from agents import envelopes, faults
+from agents import envelopes
 from agents.models import Envelope, ModelCall, Step
 from agents.names import Role, Status
-from conversations.memory import recall
+from agents.steps import faults
 from conversations.models import Conversation, Message
+from conversations.turn_memory import recall
 from knowledge.ingestion.removal import ROWS
 from knowledge.models import Chunk, Collection, Document, Section, document_id
 

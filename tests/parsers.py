@@ -1,7 +1,7 @@
 """Parsers: the children of ingests last from test to test, as to start one costs 0.6 s of a core.
 
 They are the real ones. What they do when they start, end, and come to grief is tested in
-`tests/knowledge/test_reading.py`, whose readers start their own.
+`tests/knowledge/parsing/test_sandbox.py`, whose readers start their own.
 """
 
 from collections.abc import Iterator
@@ -10,11 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from knowledge.ingestion import loading
+from knowledge.ingestion import loader
 from knowledge.parsing import Limits
-from knowledge.reading import Reader
-from knowledge.reading.process import Child
-from knowledge.reading.reader import Answer
+from knowledge.sandbox.reader import Answer, Child, Reader
 
 WHOLE = (b'{"pages"', b'{"refused"')  # such an answer leaves nothing behind
 
@@ -65,7 +63,7 @@ def taken(limits: Limits) -> Child:
 def lasting_parsers() -> Iterator[None]:
     """Have ingests share children for the time of the block."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "Reader", Sharing)
+        patch.setattr(loader, "Reader", Sharing)
         yield
     while _waiting:
         Child.end(_waiting.pop())

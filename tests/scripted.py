@@ -10,10 +10,10 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.bench.modelserver import Asked, ModelServer, Said, Script, serving
-from agents.llm import breaker, dialects, patience
+from agents.llm import breaker, dialects, retry
 from agents.llm.journal import Subject
 from agents.llm.model import Model
+from assistant.lab.model_server import Asked, ModelServer, Said, Script, serving
 from knowledge.providers import Provider
 
 __all__ = ["Asked", "ModelServer", "Said", "Scripted", "shaped"]
@@ -63,10 +63,10 @@ def scripted() -> Iterator[Scripted]:
     breaker.forget("scripted")
     dialects.forget()
     with serving(models.reply) as models.server:
-        before, slept = dict(settings.PROVIDERS), patience.sleep
+        before, slept = dict(settings.PROVIDERS), retry.sleep
         settings.PROVIDERS["scripted"] = Provider("scripted", models.server.base_url, KEY)
-        patience.sleep = models.waits.append
+        retry.sleep = models.waits.append
         try:
             yield models
         finally:
-            settings.PROVIDERS, patience.sleep = before, slept
+            settings.PROVIDERS, retry.sleep = before, slept

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agents.bench.modelserver import Asked, ModelServer, Said, serving
-from agents.bench.replies import sensible
+from assistant.lab.model_server import Asked, ModelServer, Said, serving
+from assistant.lab.scripted_replies import sensible
 
 Reply = Callable[[Asked], Said | dict[str, Any]] | Said | dict[str, Any]
 

@@ -4,8 +4,8 @@ import json
 import re
 from dataclasses import replace
 
-from agents.bench.modelserver import Asked, Said
-from agents.bench.replies import sensible
+from assistant.lab.model_server import Asked, Said
+from assistant.lab.scripted_replies import sensible
 
 KNOWN = {"model", "messages", "max_tokens"}
 SPELLED = re.compile(r"JSON schema.*?^(\{.*\})$", re.DOTALL | re.MULTILINE)

@@ -15,9 +15,8 @@ from django.core.management.base import BaseCommand
 from django.urls import resolve
 from pytest_django.fixtures import Settings
 
-from agents.atlas import explore
-from agents.drawing import draw
 from agents.names import Role, Route
+from agents.trace.drawing import draw, explore
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))

@@ -8,12 +8,12 @@ from django.apps import apps
 from django.conf import settings
 from django.db import connection
 
-from knowledge import postings
+from knowledge.search import postings
 
 pytestmark = pytest.mark.django_db
 
 # Relative to the checkout: what stands in the database, whole and current.
-FUNCTIONS = ("agents/functions.sql", "knowledge/functions.sql")
+FUNCTIONS = ("agents/steps/functions.sql", "knowledge/functions.sql")
 # By name and parameters: all that tells one function from another, without the schema it is in.
 DEFINED = """
 SELECT proname || '(' || pg_get_function_identity_arguments(pg_proc.oid) || ')',

@@ -4,9 +4,9 @@ from django.conf import settings
 
 from agents.attributes import Passage, SourceReference
 from agents.contract import View, Writes, agent
-from agents.documentation.context import fitting, heading
+from agents.documentation.passages import fitting, heading
 from agents.names import Role
-from prompts.marking import Block, marked
+from prompts.prompt import Block, marked
 
 
 class Material(View):

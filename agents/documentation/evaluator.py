@@ -8,13 +8,12 @@ from pydantic import BaseModel
 
 from agents.attributes import Evaluation, Passage, Reason
 from agents.contract import View, Writes, llm_agent
-from agents.documentation.context import fitting, heading, unmentioned
-from agents.intake.shapes import Share
-from agents.languages import listed
+from agents.documentation.passages import fitting, heading, unmentioned
+from agents.intake.history import Share
 from agents.llm.model import Model
 from agents.names import Role
-from agents.terms import content_words
-from knowledge.search.quality import EXCELLENT
+from agents.words import content_words, listed
+from knowledge.search.confidence import EXCELLENT
 from prompts.prompt import Block, Prompt
 
 PROMPT = Prompt("evaluator", "question", "passages", "languages")

@@ -4,22 +4,19 @@ from collections.abc import Sequence
 
 from agents.attributes import Reason, Remark, SourceReference
 from agents.contract import View, Writes, llm_agent
-from agents.documentation.checking import Checked, check
-from agents.documentation.context import unmentioned
-from agents.documentation.extracting import extracted
-from agents.documentation.links import Addresses
-from agents.documentation.pieces import whole
-from agents.documentation.refusing import Refusal, parted, refusal
-from agents.documentation.sources import source_list, sources_of, without_own_list
+from agents.documentation.citations.check import Checked, check
+from agents.documentation.citations.links import Addresses
+from agents.documentation.citations.statements import whole
+from agents.documentation.extraction import extracted
+from agents.documentation.passages import source_list, sources_of, unmentioned, without_own_list
+from agents.documentation.refusal import Refusal, parted, refusal
 from agents.documentation.streaming import Stream
-from agents.intake.remarks import shown
-from agents.languages import ENGLISH, english_name
+from agents.intake.history import shown
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Reply
 from agents.names import Role
-from agents.phrases import Phrase
-from agents.terms import content_words
+from agents.words import ENGLISH, Phrase, content_words, english_name
 from prompts.prompt import Prompt
 
 PROMPT = Prompt("response", "language", "augmented_prompt", "history", "review")

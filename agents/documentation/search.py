@@ -4,7 +4,7 @@ from django.conf import settings
 
 from agents.attributes import Passage
 from agents.contract import View, Writes, agent
-from agents.documentation.context import as_context, fitting
+from agents.documentation.passages import as_context, fitting
 from agents.names import Role
 from knowledge.search import search
 

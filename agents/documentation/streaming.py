@@ -4,11 +4,11 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from agents.documentation.citing import known_only
-from agents.documentation.links import Addresses, harmless
-from agents.documentation.refusing import may_refuse, refusal
-from agents.documentation.sources import bare, headings
-from agents.llm.tokens import Tokens
+from agents.documentation.citations.links import Addresses, harmless
+from agents.documentation.citations.markers import known_only
+from agents.documentation.passages import bare, headings
+from agents.documentation.refusal import may_refuse, refusal
+from agents.llm.requests import Tokens
 
 # The next thing that can be judged by itself: code, a link or marker, what is in brackets, a tag,
 # a word, a line's end. An opening bracket alone is the last resort.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from agents.attributes import DECLINING, OpenQuestion, Remark, Wordings
 from agents.intake.exemplars import lines, votes, worth
-from agents.terms import terms, words
+from agents.words import terms, words
 from knowledge.errors import EmbeddingUnavailable
 from knowledge.search import Found
 

@@ -7,9 +7,8 @@ from pydantic import BaseModel
 
 from agents.attributes import Reason
 from agents.contract import View, Writes, llm_agent
-from agents.intake.nearness import UNSAFE, worst
-from agents.intake.remarks import day, stamp
-from agents.intake.shapes import Share
+from agents.intake.exemplars import UNSAFE, worst
+from agents.intake.history import Share, day, stamp
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure
 from agents.names import Role

@@ -12,12 +12,11 @@ from pydantic import BaseModel, Field
 from agents.attributes import Reason, Remark
 from agents.contract import View, Writes, llm_agent
 from agents.intake.exemplars import SHARPNESS, votes
-from agents.intake.remarks import shown
-from agents.intake.shapes import Share, first
-from agents.intake.staying import last_route, settled
+from agents.intake.history import Share, first, shown
+from agents.intake.route_stickiness import last_route, settled
 from agents.llm.model import Model
 from agents.names import Role, Route
-from agents.terms import content_words, terms
+from agents.words import content_words, terms
 from prompts.prompt import Prompt
 
 PROMPT = Prompt("router", "routes", "domain", "scope", "history", "last_route", "flags", "question")

@@ -3,13 +3,13 @@
 from pydantic import BaseModel
 
 from agents.contract import View, Writes, llm_agent
+from agents.intake.history import Share, Written, first
+from agents.intake.lang import likelihood
 from agents.intake.literals import lost, rewritten
-from agents.intake.shapes import Share, Written, first
-from agents.intake.spoken import likelihood
-from agents.languages import ENGLISH, base
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.names import Role
+from agents.words import ENGLISH, base
 from prompts.prompt import Prompt
 
 PROMPT = Prompt("translation", "text", "language")

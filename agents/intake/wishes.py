@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.languages import named_in
+from agents.words import named_in
 
 FOLDER = Path(__file__).parent
 with (FOLDER / "wishes.toml").open("rb") as file:

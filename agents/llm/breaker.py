@@ -14,8 +14,8 @@ from typing import Any
 import redis
 from django.conf import settings
 
-from agents import events
 from agents.llm.outcomes import ModelFailure, Outcome
+from agents.steps import events
 
 log = logging.getLogger(__name__)
 

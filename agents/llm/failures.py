@@ -10,8 +10,7 @@ import openai
 from django.utils.timezone import now
 from httpx2 import ConnectTimeout, Headers
 
-from agents.llm.outcomes import ModelFailure, Outcome
-from agents.llm.verdicts import named
+from agents.llm.outcomes import ModelFailure, Outcome, named
 from knowledge.postgres_text import storable
 from knowledge.providers import Provider
 

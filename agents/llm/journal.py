@@ -13,11 +13,12 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Max, Q
 from django.utils.timezone import now
 
+from agents.llm.cost import cost
 from agents.llm.outcomes import REPLIED, ModelFailure, Outcome
-from agents.llm.pricing import cost
 from agents.llm.requests import Reply, Request, ToolCall, Usage
 from agents.models import ModelCall
-from agents.outage import outlast
+from agents.steps.step_lease import outlast
+from knowledge.changes import documents_changed
 from knowledge.postgres_text import storable, storable_json
 from prompts.prompt import Rendered
 
@@ -213,3 +214,25 @@ def _spent(model: str, usage: Usage) -> dict[str, Any]:
         "cached_tokens": usage.cached_tokens,
         "cost": cost(model, usage),
     }
+
+
+def subject_of(digest: str) -> str:
+    """Return what calls made for a document's text are filed under."""
+    return f"document/{digest}"
+
+
+def register() -> None:
+    """Listen to changes of documents."""
+    documents_changed.connect(forget)
+
+
+def forget(sender: object, documents: list[str], unsaid: list[str], **_: Any) -> None:
+    """Take calls that quoted a document out of the cache; empty those made for a deleted one.
+
+    What a turn was answered stays in its trace, and what a call cost in the bill.
+    """
+    quoting = ModelCall.objects.filter(reusable=True, documents__overlap=documents)
+    quoting.update(reusable=False)
+    about = ModelCall.objects.filter(subject__in=[subject_of(digest) for digest in unsaid])
+    said: dict[str, Any] = {"reply": "", "tool_calls": [], "error": "", "attempts": []}
+    about.update(reusable=False, request={}, request_hash="", mends="", **said)

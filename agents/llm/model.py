@@ -8,16 +8,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from agents.llm import budget, dialects, journal
-from agents.llm.choices import Choice
+from agents.llm import cost, dialects, journal
 from agents.llm.journal import Entry, Subject
-from agents.llm.mending import THINKING, remedy, with_room
-from agents.llm.outcomes import ModelFailure, Outcome, telling
-from agents.llm.patience import Failed, Listener, OnText, nothing, obtain
-from agents.llm.requests import Reply, Request
-from agents.llm.structured import parsed, schema_of
-from agents.llm.tokens import Tokens
-from agents.llm.verdicts import named, refuse_unusable
+from agents.llm.outcomes import ModelFailure, Outcome, named, refuse_unusable, telling
+from agents.llm.requests import Choice, Reply, Request, Tokens
+from agents.llm.retry import Failed, Listener, OnText, nothing, obtain
+from agents.llm.schema import THINKING, parsed, remedy, schema_of, with_room
 from agents.models import ModelCall
 from prompts.prompt import Prompt, Rendered
 
@@ -211,7 +207,7 @@ class Model:
     def _obtained(self, entry: Entry, listener: Listener) -> tuple[Reply, ModelCall]:
         """Ask the provider; what came of it is stored before anybody looks at it."""
         try:
-            budget.allow(self.subject.owner, self.subject.key)
+            cost.allow(self.subject.owner, self.subject.key)
             reply, attempts = obtain(
                 entry.request,
                 seconds=self.choice.timeout,

@@ -8,10 +8,10 @@ from uuid import uuid4
 from django.conf import settings
 from pydantic import BaseModel, Field
 
-from agents.llm.choices import Choice
 from agents.llm.journal import Subject
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
+from agents.llm.requests import Choice
 from prompts.prompt import Prompt
 
 PROMPT = Prompt("trial")

@@ -1,10 +1,8 @@
 """Admin of the knowledge: what is in it, how it came in, and what search makes of it."""
 
-from knowledge.admin.collections import CollectionAdmin, GoldenQuestionAdmin
-from knowledge.admin.documents import DocumentAdmin
-from knowledge.admin.graph import EntityAdmin, RelationAdmin
-from knowledge.admin.ingests import IngestAdmin
-from knowledge.admin.receipts import ReceiptAdmin
+from knowledge.admin.collection_admin import CollectionAdmin, GoldenQuestionAdmin, ReceiptAdmin
+from knowledge.admin.document_admin import DocumentAdmin, IngestAdmin
+from knowledge.admin.graph_admin import EntityAdmin, RelationAdmin
 
 __all__ = [
     "CollectionAdmin",

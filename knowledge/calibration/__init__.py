@@ -1,21 +1,202 @@
 """Calibration: finds out what confidence means in one collection, by asking it."""
 
-from collections.abc import Callable, Sequence
+import random
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from django.conf import settings
 from django.utils.timezone import now
 
-from knowledge.calibration.samples import Sample, everyday, of_itself, of_others
-from knowledge.calibration.threshold import Choice, Scores, chosen
-from knowledge.embedding import models
+from knowledge.embedding import registry
 from knowledge.errors import KnowledgeError
-from knowledge.models import Calibration, Chunk, Collection
+from knowledge.models import Calibration, Chunk, Collection, Document, GoldenQuestion, Section
 from knowledge.search import search
+from knowledge.search.confidence import confidences
 from knowledge.search.explanation import Considered
-from knowledge.search.quality import confidences
+
+EVERYDAY = Path(__file__).with_name("everyday.txt")
+# Titles of other collections are fewer than everyday questions, so that a neighbour about the same
+# subject cannot make up the upper quarter.
+OTHERS_LIMIT = 50
+OWN_LIMIT = 100
+FEWEST_WORDS = 3  # "Overview" and "See also" ask for nothing
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A question, and the document whose words it was made of."""
+
+    text: str
+    document: str = ""
+
+
+@cache
+def everyday() -> tuple[Sample, ...]:
+    """Return 200 questions of everyday life, ten about each of twenty subjects."""
+    lines = EVERYDAY.read_text(encoding="utf-8").splitlines()
+    return tuple(Sample(line) for line in lines if line and not line.startswith("#"))
+
+
+def of_others(collection: Collection) -> list[Sample]:
+    """Return what is asked of other collections: their golden questions and titles."""
+    golden = GoldenQuestion.objects.exclude(collection=collection)
+    asked = [Sample(each) for each in golden.values_list("question", flat=True)]
+    documents = Document.objects.exclude(collection=collection)
+    return drawn([*asked, *titles(documents.values_list("title", "id"))], collection, OTHERS_LIMIT)
+
+
+def of_itself(collection: Collection) -> list[Sample]:
+    """Return titles and headings of the collection as questions.
+
+    Their own words would find their own document at once; whoever uses them leaves it out.
+    """
+    sections = Section.objects.filter(document__collection=collection)
+    headings = [
+        (path[-1], document)
+        for path, document in sections.exclude(path=[]).values_list("path", "document")
+    ]
+    named = titles([*collection.documents.values_list("title", "id"), *headings])
+    return drawn(named, collection, OWN_LIMIT)
+
+
+def titles(named: Iterable[tuple[str, str]]) -> list[Sample]:
+    """Return the titles that could be what somebody asks for, each once."""
+    found = {
+        title: Sample(title, document)
+        for title, document in named
+        if len(re.findall(r"[^\W\d_]{2,}", title)) >= FEWEST_WORDS
+    }
+    return list(found.values())
+
+
+def drawn(samples: list[Sample], collection: Collection, limit: int) -> list[Sample]:
+    """Return at most `limit` of them, the same whenever nothing has changed."""
+    if len(samples) <= limit:
+        return samples
+    ordered = sorted(samples, key=lambda each: (each.text, each.document))
+    return random.Random(collection.name).sample(ordered, limit)  # noqa: S311
+
+
+# Of questions about something else this share may pass; raised where it costs little, the
+# threshold still need not be higher than where next to none does.
+FALSE_ALARMS, NONE = 0.05, 0.001
+# Of a normal distribution: how many standard deviations above the middle that share begins, and
+# the upper quarter.
+DEVIATIONS = {FALSE_ALARMS: 1.645, NONE: 3.090}
+QUARTER = 0.674
+# Of questions that can be answered this share may be refused, and at most that.
+MISSES, MOST_MISSES = 0.05, 0.10
+# Golden questions of a kind that say more than what was made up.
+FEWEST_GOLDEN = 20
+NARROWEST = 0.02  # scale, so that a model that puts everything in one place divides by no zero
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The confidences of a search with four kinds of questions."""
+
+    foreign: Sequence[float]  # about something else
+    own: Sequence[float]  # made of the collection's titles and headings
+    answerable: Sequence[float] = ()  # golden questions whose answer somebody found
+    unanswerable: Sequence[float] = ()  # golden questions that have none
+
+    @property
+    def is_golden(self) -> bool:
+        """Whether there are enough golden questions to go by."""
+        return len(self.answerable) >= FEWEST_GOLDEN
+
+    @property
+    def good(self) -> Sequence[float]:
+        """The best there is for questions the collection answers."""
+        return self.answerable if self.is_golden else self.own
+
+    @property
+    def bad(self) -> Sequence[float]:
+        """The best there is for questions it does not answer."""
+        golden = self.is_golden and len(self.unanswerable) >= FEWEST_GOLDEN
+        return self.unanswerable if golden else self.foreign
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A threshold, the scale that goes with it, and why it lies there."""
+
+    threshold: float
+    scale: float
+    reason: str
+
+
+def chosen(scores: Scores) -> Choice:
+    """Return the threshold for these scores; `foreign` must not be empty.
+
+    With golden questions: where they are best parted from those without an answer (Youden's J).
+    Without: where one in twenty foreign questions passes (the rule of Neyman and Pearson: they
+    are real questions, the own ones are not), higher as long as nineteen of twenty own ones pass
+    and foreign ones still do, for questions about the same subject without an answer lie between.
+    In both cases nine of ten that can be answered pass, and half of the foreign ones do not.
+    """
+    usual = float(np.median(scores.foreign))
+    threshold, reason = parted(scores) if scores.is_golden else balanced(scores)
+    if len(scores.good) and threshold > (most := float(np.quantile(scores.good, MOST_MISSES))):
+        threshold = most
+        reason = f"{MOST_MISSES:.0%} of the questions that can be answered are refused"
+    if threshold < usual + NARROWEST:
+        threshold = usual + NARROWEST
+        reason = "half of the questions about something else pass; they cannot be told better"
+    return Choice(threshold, threshold - usual, reason)
+
+
+def parted(scores: Scores) -> tuple[float, str]:
+    """Return the threshold by golden questions, and why."""
+    threshold, _ = best_threshold(scores.answerable, scores.bad)
+    return threshold, "parts the golden questions best"
+
+
+def balanced(scores: Scores) -> tuple[float, str]:
+    """Return the threshold by foreign and own questions, and why."""
+    few, none = upper(scores.foreign, FALSE_ALARMS), upper(scores.foreign, NONE)
+    cheap = float(np.quantile(scores.own, MISSES)) if len(scores.own) else few
+    if cheap <= few:
+        return few, f"about {FALSE_ALARMS:.0%} of the questions about something else pass"
+    if cheap <= none:
+        return cheap, f"{MISSES:.0%} of its own titles are refused"
+    return none, "next to no question about something else passes"
+
+
+def upper(scores: Sequence[float], share: float) -> float:
+    """Return what that share of the scores would exceed if all were about something else.
+
+    A few foreign questions always turn out to be answered, and they score highest. So the
+    quantile is not read off but extrapolated from the upper quarter of a normal distribution,
+    which holds as long as fewer than a quarter are answered.
+    """
+    middle, quarter = np.quantile(scores, [0.5, 0.75])
+    return float(middle + DEVIATIONS[share] / QUARTER * (quarter - middle))
+
+
+def best_threshold(positives: Sequence[float], negatives: Sequence[float]) -> tuple[float, float]:
+    """Return the threshold that parts both best, and Youden's J there (0 to 1).
+
+    J = share of positives at or above it + share of negatives below it - 1 (Youden 1950). Half
+    way between two neighbouring scores; of several equally good ones the lowest.
+    """
+    scores = np.unique([*positives, *negatives])
+    if not len(scores):
+        return 0.0, 0.0
+    kept = 1 - np.searchsorted(np.sort(positives), scores, side="left") / max(1, len(positives))
+    refused = np.searchsorted(np.sort(negatives), scores, side="left") / max(1, len(negatives))
+    gain = kept + refused - 1
+    best = int(gain.argmax())
+    below = scores[max(0, best - 1)]
+    middle = (below + scores[best]) / 2
+    # Between two floats that are neighbours lies nothing.
+    return float(middle if middle > below else scores[best]), float(gain[best])
+
 
 # Where fewer are compared, one more document changes everything.
 FEWEST_CHUNKS = 30
@@ -106,7 +287,7 @@ def calibrate(collection: Collection, watch: Watch | None = None) -> Outcome:
     }
     texts = [sample.text for samples in kinds.values() for sample in samples]
     # Together, and remembered: every search embeds its question again.
-    models.named(collection.embedding_model).encode(texts, kind="question")
+    registry.named(collection.embedding_model).encode(texts, kind="question")
     done = 0
     scores: dict[str, list[float]] = {name: [] for name in kinds}
     for name, samples in kinds.items():

@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from knowledge.embedding import models
+from knowledge.embedding import registry
 from knowledge.embedding.embedder import Embedder, Kind, Vectors
 from knowledge.embedding.local import DIMENSIONS, LOCAL, MODEL, WINDOW
 
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 # Neither the runtime's threads nor a connection survive a fork: a child makes its own.
-os.register_at_fork(after_in_child=models.forget)
+os.register_at_fork(after_in_child=registry.forget)
 
 
 def encode(texts: Sequence[str]) -> Vectors:

@@ -4,19 +4,202 @@ Imported only when such a model is used: the client takes 30 MB of every process
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 import openai
+from django.conf import settings
 from httpx2 import Timeout
+from pydantic import BaseModel, ValidationError
 
-from knowledge.embedding import failures
-from knowledge.embedding.answers import vectors_of
-from knowledge.embedding.embedder import FEWEST_DIMENSIONS, MOST_DIMENSIONS, Kind, Vectors
-from knowledge.embedding.errors import KeyRefused, WrongDimensions
-from knowledge.embedding.local import LOCAL
-from knowledge.embedding.recent import Recent
-from knowledge.embedding.traits import traits
+from knowledge.embedding.embedder import (
+    FEWEST_DIMENSIONS,
+    MOST_DIMENSIONS,
+    EndpointError,
+    KeyRefused,
+    Kind,
+    Malformed,
+    ModelMissing,
+    Overloaded,
+    Refused,
+    TooSlow,
+    Unreachable,
+    Vectors,
+    WrongDimensions,
+)
+from knowledge.embedding.local import LOCAL, Recent
 from knowledge.providers import Provider
+
+SHOWN_OF_ANSWER = 160  # characters of a strange answer
+
+
+class Item(BaseModel):
+    """One vector, and which text it belongs to."""
+
+    embedding: list[float]
+    index: int | None = None
+
+
+class Usage(BaseModel):
+    """What the answer cost."""
+
+    prompt_tokens: int = 0
+
+
+class Answer(BaseModel):
+    """The body of an answer of `POST /embeddings`."""
+
+    data: list[Item]
+    usage: Usage | None = None
+
+
+def vectors_of(body: bytes, count: int) -> tuple[Vectors, int]:
+    """Return the unit vectors of `count` texts in their order, and the tokens they cost.
+
+    Raises Malformed, with what is wrong.
+    """
+    try:
+        answer = Answer.model_validate_json(body)
+    except ValidationError as error:
+        said = body[:SHOWN_OF_ANSWER].decode(errors="replace")
+        raise Malformed(f"it answered something else than vectors: {said!r}") from error
+    items = ordered(answer.data, count)
+    lengths = {len(item.embedding) for item in items}
+    if len(lengths) != 1:
+        raise Malformed(f"its vectors differ in length: {sorted(lengths)}")
+    tokens = answer.usage.prompt_tokens if answer.usage else 0
+    return unit([item.embedding for item in items]), tokens
+
+
+def ordered(items: list[Item], count: int) -> list[Item]:
+    """Return the items in the order of the texts; servers may answer in another."""
+    if len(items) != count:
+        raise Malformed(f"it answered {count} texts with {len(items)} vectors")
+    places = [place if item.index is None else item.index for place, item in enumerate(items)]
+    if sorted(places) != list(range(count)):
+        raise Malformed(f"its vectors are numbered {sorted(places)[:8]} instead of from 0 up")
+    return [item for _, item in sorted(zip(places, items, strict=True), key=lambda each: each[0])]
+
+
+def unit(rows: list[list[float]]) -> Vectors:
+    """Return the rows scaled to length 1, as not every model leaves them."""
+    vectors = np.array(rows, dtype=np.float64)
+    if not np.isfinite(vectors).all():
+        raise Malformed("its vectors hold what is no number")
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not norms.all():
+        raise Malformed("it answered with a vector of zeros")
+    scaled: Vectors = (vectors / norms).astype(np.float32)
+    return scaled
+
+
+SHOWN_OF_FAILURE = 200  # characters of what a server said
+
+
+@contextmanager
+def explained(model: str, provider: Provider) -> Iterator[None]:
+    """Turn the client's errors into ours, which name the model, the address and the remedy."""
+    try:
+        yield
+    except Malformed as error:
+        raise Malformed(f"{model} at {provider.base_url} cannot be used: {error}.") from error
+    except openai.OpenAIError as error:
+        raise failure(error, model, provider) from error
+
+
+def failure(error: openai.OpenAIError, model: str, provider: Provider) -> EndpointError:
+    """Return our error for the client's."""
+    at = f"{model} at {provider.base_url}"
+    match error:
+        case openai.APITimeoutError():
+            return TooSlow(f"{at} did not answer in time.")
+        case openai.APIConnectionError():
+            reason = str(error.__cause__ or error)[:SHOWN_OF_FAILURE]
+            return Unreachable(f"{at} cannot be reached: {reason}")
+        case openai.APIStatusError():
+            return answered(error, at, provider)
+    return Unreachable(f"{at} cannot be asked: {said(error, provider)}")
+
+
+def answered(error: openai.APIStatusError, at: str, provider: Provider) -> EndpointError:
+    """Return our error for an answer with a status of failure."""
+    status, reason = error.status_code, said(error, provider)
+    if status in {401, 403}:
+        return KeyRefused(f"{at} refuses the key ({status}): check {provider.key_variable}.")
+    if status == 404:
+        return ModelMissing(
+            f"{at} was not found (404): check the model's name, and that the server has loaded it."
+        )
+    if status == 429:
+        return Overloaded(f"{at} is asked more than it allows (429): {reason}")
+    if status >= 500 or status in {408, 409}:
+        return Unreachable(f"{at} fails ({status}): {reason}")
+    return Refused(f"{at} does not answer such requests ({status}): {reason}")
+
+
+def said(error: openai.OpenAIError, provider: Provider) -> str:
+    """Return what the server said, shortened and without the key."""
+    text = str(error)
+    return (text.replace(provider.api_key, "…") if provider.api_key else text)[:SHOWN_OF_FAILURE]
+
+
+# Tokenizers differ: a text that `count_tokens` finds to be 100 tokens long is rarely more than 125
+# to another one. Some servers refuse what does not fit instead of cutting it.
+MARGIN = 0.8
+
+
+@dataclass(frozen=True)
+class Traits:
+    """A model's size, and the words its makers want before a passage and before a question."""
+
+    dimensions: int | None = None
+    tokens: int | None = None  # its window, in tokens of its own
+    passage: str = ""
+    question: str = ""
+
+    @property
+    def window(self) -> int:
+        """The window in tokens as `count_tokens` counts them."""
+        return int((self.tokens or settings.EMBEDDING_WINDOW) * MARGIN)
+
+
+RETRIEVE = "Represent this sentence for searching relevant passages: "
+INSTRUCT = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+)
+
+# From the makers' model cards. The longest key that the model's name contains is taken, so that
+# "nomic-embed-text:latest" and "BAAI/bge-m3" are found, too. What is not here works without: its
+# dimensions are asked for, and its window is EMBEDDING_WINDOW.
+TRAITS = {
+    "text-embedding-3-small": Traits(1536, 8191),
+    "text-embedding-3-large": Traits(3072, 8191),
+    "text-embedding-ada-002": Traits(1536, 8191),
+    "gemini-embedding-001": Traits(3072, 2048),
+    "nomic-embed-text": Traits(768, 2048, "search_document: ", "search_query: "),
+    "mxbai-embed-large": Traits(1024, 512, question=RETRIEVE),
+    "bge-small-en": Traits(384, 512, question=RETRIEVE),
+    "bge-base-en": Traits(768, 512, question=RETRIEVE),
+    "bge-large-en": Traits(1024, 512, question=RETRIEVE),
+    "bge-m3": Traits(1024, 8192),
+    "multilingual-e5-small": Traits(384, 512, "passage: ", "query: "),
+    "multilingual-e5-base": Traits(768, 512, "passage: ", "query: "),
+    "multilingual-e5-large": Traits(1024, 512, "passage: ", "query: "),
+    "multilingual-e5-large-instruct": Traits(1024, 512, question=INSTRUCT),
+    "embeddinggemma": Traits(768, 2048, "title: none | text: ", "task: search result | query: "),
+    "qwen3-embedding-0.6b": Traits(1024, 32768, question=INSTRUCT),
+    "qwen3-embedding-4b": Traits(2560, 32768, question=INSTRUCT),
+    "qwen3-embedding-8b": Traits(4096, 32768, question=INSTRUCT),
+    "all-minilm": Traits(384, 256),
+}
+
+
+def traits(model: str) -> Traits:
+    """Return what is known of the model, whichever way its provider spells it."""
+    name = model.lower().replace(":", "-")
+    return TRAITS.get(max((key for key in TRAITS if key in name), key=len, default=""), Traits())
+
 
 REMEMBERED = 2_000  # vectors, 25 MB of 3,072 dimensions
 # Bounds of one call: the least that servers take by default is 32 texts (Text Embeddings
@@ -88,7 +271,7 @@ class Endpoint:
         client = self.client.with_options(
             timeout=Timeout(SECONDS[kind], connect=CONNECT_SECONDS), max_retries=RETRIES[kind]
         )
-        with failures.explained(self.name, self.provider):
+        with explained(self.name, self.provider):
             # The client's default is base64, which not every server knows.
             answer = client.embeddings.with_raw_response.create(
                 model=self.model, input=list(texts), encoding_format="float"

@@ -9,16 +9,184 @@ processes share their pages. The graphs use ONNX Runtime's own operators (`com.m
 they fuse what BERT does layer by layer.
 """
 
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, helper, save_model
 
-from knowledge.embedding.eightbit import EightBit
-from knowledge.embedding.graphing import HEADS, fused, write_weights
-from knowledge.embedding.tensors import LAYERS, read_weights
+HEADS = 12
+ALIGNMENT = 4096  # of a memory page: a mapped tensor must begin at one
+
+
+def fused(operator: str, inputs: list[str], outputs: list[str], **attributes: Any) -> NodeProto:
+    """Return a node of ONNX Runtime's own operators."""
+    return helper.make_node(operator, inputs, outputs, domain="com.microsoft", **attributes)
+
+
+def write_weights(weights: Mapping[str, NDArray[Any]], path: Path) -> list[TensorProto]:
+    """Write the tensors one after the other; return references into the file for the graph."""
+    references = []
+    with path.open("wb") as file:
+        for name, value in weights.items():
+            file.write(b"\0" * (-file.tell() % ALIGNMENT))
+            content = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")).tobytes()
+            tensor = TensorProto(
+                name=name,
+                data_type=helper.np_dtype_to_tensor_dtype(value.dtype),
+                dims=value.shape,
+                data_location=TensorProto.EXTERNAL,
+            )
+            place = {"location": path.name, "offset": file.tell(), "length": len(content)}
+            for key, entry in place.items():
+                tensor.external_data.add(key=key, value=str(entry))
+            references.append(tensor)
+            file.write(content)
+    return references
+
+
+Weights = dict[str, NDArray[np.float32]]
+
+LAYERS = 6
+
+
+def mapped(path: Path) -> Weights:
+    """Return the float tensors of a safetensors file, mapped and not read.
+
+    The format: the header's length (8 bytes, little-endian), the header (JSON: name → shape and
+    place), then the tensors.
+    """
+    content = np.memmap(path, dtype=np.uint8, mode="r")
+    begin = 8 + int(content[:8].view("<u8")[0])
+    header = json.loads(content[8:begin].tobytes())
+    return {
+        name: content[slice(*(begin + place for place in entry["data_offsets"]))]
+        .view("<f4")
+        .reshape(entry["shape"])
+        for name, entry in header.items()
+        if entry.get("dtype") == "F32"
+    }
+
+
+def read_weights(path: Path) -> Weights:
+    """Return the tensors the graphs need, dense weights as (inputs, outputs)."""
+    found = mapped(path)
+    segment = found["embeddings.token_type_embeddings.weight"][0]  # a text is always the first
+    weights: Weights = {
+        "words": found["embeddings.word_embeddings.weight"],
+        "positions": found["embeddings.position_embeddings.weight"] + segment,
+        "norm.scale": found["embeddings.LayerNorm.weight"],
+        "norm.bias": found["embeddings.LayerNorm.bias"],
+    }
+    for layer in range(LAYERS):
+        weights |= layer_weights(found, layer)
+    return weights
+
+
+def layer_weights(found: Weights, layer: int) -> Weights:
+    """Return one layer's tensors under the names the graph gives them."""
+    old, new = f"encoder.layer.{layer}", f"{layer}"
+    selves = [f"{old}.attention.self.{part}" for part in ("query", "key", "value")]
+    return {
+        f"{new}.qkv": np.concatenate([found[f"{name}.weight"].T for name in selves], axis=1),
+        f"{new}.qkv.bias": np.concatenate([found[f"{name}.bias"] for name in selves]),
+        f"{new}.mix": found[f"{old}.attention.output.dense.weight"].T,
+        f"{new}.mix.bias": found[f"{old}.attention.output.dense.bias"],
+        f"{new}.mix.norm.scale": found[f"{old}.attention.output.LayerNorm.weight"],
+        f"{new}.mix.norm.bias": found[f"{old}.attention.output.LayerNorm.bias"],
+        f"{new}.wide": found[f"{old}.intermediate.dense.weight"].T,
+        f"{new}.wide.bias": found[f"{old}.intermediate.dense.bias"],
+        f"{new}.narrow": found[f"{old}.output.dense.weight"].T,
+        f"{new}.narrow.bias": found[f"{old}.output.dense.bias"],
+        f"{new}.narrow.norm.scale": found[f"{old}.output.LayerNorm.weight"],
+        f"{new}.narrow.norm.bias": found[f"{old}.output.LayerNorm.bias"],
+    }
+
+
+RANGES = Path(__file__).with_name("ranges.json")
+LARGEST = 63
+LEVELS = 255
+PARTS = ("query", "key", "value")
+
+
+class EightBit:
+    """The weights as integers, and the nodes that multiply with them."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.exact = weights
+        self.ranges: dict[str, dict[str, Any]] = json.loads(RANGES.read_text(encoding="utf-8"))
+        self.weights: dict[str, NDArray[Any]] = {}
+        for layer in range(LAYERS):
+            self.convert_attention(layer)
+            for name in (f"{layer}.mix", f"{layer}.wide", f"{layer}.narrow"):
+                self.put_input(name)
+                self.put(name, weights[name] * self.factors(name)[:, None])
+
+    def convert_attention(self, layer: int) -> None:
+        """Convert query, key and value one by one."""
+        name = f"{layer}.qkv"
+        # What comes out of attention is a mean of values: they may as well be smaller themselves.
+        smaller = np.ones(3 * len(self.factors(f"{layer}.mix")), np.float32)
+        smaller[-len(smaller) // 3 :] = self.factors(f"{layer}.mix")
+        self.put_input(name)
+        weight = self.exact[name] * self.factors(name)[:, None] / smaller
+        for part, columns in zip(PARTS, np.split(weight, len(PARTS), axis=1), strict=True):
+            self.put(f"{layer}.{part}", columns)
+        self.weights[f"{name}.bias8"] = self.exact[f"{name}.bias"] / smaller
+
+    def factors(self, name: str) -> NDArray[np.float32]:
+        """Return by how much each channel of an input is made smaller."""
+        factors = np.ones(self.exact[name].shape[0], np.float32)
+        for channel, factor in self.ranges[name]["smaller"].items():
+            factors[int(channel)] = factor
+        return factors
+
+    def put_input(self, name: str) -> None:
+        """Note how an input becomes integers."""
+        low, high = self.ranges[name]["low"], self.ranges[name]["high"]
+        scale = (high - low) / LEVELS
+        self.weights[f"{name}.scale"] = np.array(scale, np.float32)
+        self.weights[f"{name}.zero"] = np.array(round(-low / scale), np.uint8)
+        self.weights[f"{name}.smaller"] = 1 / self.factors(name)
+
+    def put(self, name: str, weight: NDArray[np.float32]) -> None:
+        """Note a weight as integers, with a scale per output."""
+        scales = np.abs(weight).max(axis=0) / LARGEST
+        self.weights[f"{name}.integers"] = np.round(weight / scales).astype(np.int8)
+        self.weights[f"{name}.scales"] = scales.astype(np.float32)
+
+    def dense(self, source: str, name: str) -> Iterator[NodeProto]:
+        """Yield the product of `source` and a weight."""
+        # The input of `mix` comes with its channels small enough already.
+        yield from self.integers(source, name, is_small=name.endswith(".mix"))
+        yield self.product(name, name, f"{name}.product")
+
+    def attention(self, source: str, layer: int) -> Iterator[NodeProto]:
+        """Yield a layer's attention."""
+        yield from self.integers(source, f"{layer}.qkv", is_small=False)
+        products = [f"{layer}.{part}.product" for part in PARTS]
+        for part, product in zip(PARTS, products, strict=True):
+            yield self.product(f"{layer}.qkv", f"{layer}.{part}", product)
+        inputs = [*products, f"{layer}.qkv.bias8"]
+        yield fused("MultiHeadAttention", inputs, [f"{layer}.attended"], num_heads=HEADS)
+
+    def integers(self, source: str, name: str, *, is_small: bool) -> Iterator[NodeProto]:
+        """Yield what makes integers of an input."""
+        if not is_small:
+            yield helper.make_node("Mul", [source, f"{name}.smaller"], [f"{name}.small"])
+            source = f"{name}.small"
+        scale = [f"{name}.scale", f"{name}.zero"]
+        yield helper.make_node("QuantizeLinear", [source, *scale], [f"{name}.levels"])
+
+    def product(self, source: str, name: str, product: str) -> NodeProto:
+        """Return the product of integers, as floats."""
+        inputs = [f"{source}.levels", f"{name}.integers", f"{source}.scale", f"{name}.scales"]
+        return fused("MatMulIntegerToFloat", [*inputs, f"{source}.zero"], [product])
+
 
 EPSILON = 1e-12  # layer_norm_eps of the model's config.json
 EXACT, EIGHT_BIT = "model.onnx", "passages.onnx"

@@ -1,13 +1,17 @@
 """Jobs: which ingests wait, and how they are called off, tried again and ended."""
 
+import logging
 import uuid
 
+from celery import current_app
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.timezone import now
+from kombu.exceptions import OperationalError
 
 from knowledge import liveness
 from knowledge.errors import KnowledgeError
+from knowledge.identifiers import INGEST_QUEUE
 from knowledge.models import Encoded, Ingest, Item
 
 Status = Ingest.Status
@@ -87,3 +91,14 @@ def end(jobs: QuerySet[Ingest], status: Ingest.Status, **values: object) -> int:
     if status not in OPEN:
         Encoded.objects.filter(ingest__in=ids).delete()
     return done
+
+
+log = logging.getLogger(__name__)
+
+
+def ring(job: Ingest) -> None:
+    """Send the job's id. A bell nobody hears is rung again by the sweeper."""
+    try:
+        current_app.send_task(INGEST_QUEUE, args=[str(job.pk)], queue=INGEST_QUEUE)
+    except OperationalError as error:
+        log.warning("Redis is away, ingest %s waits: %s", job.pk, error)

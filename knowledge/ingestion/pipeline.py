@@ -12,21 +12,20 @@ from django.utils.timezone import now
 
 from knowledge.embedding import Vectors
 from knowledge.errors import Unreadable
-from knowledge.ingestion.describing import Coming, Describing
+from knowledge.ingestion.decisions import Entry, Work, judged, known_page, opened
+from knowledge.ingestion.describer import Coming, Describing
 from knowledge.ingestion.drafts import Sheet
-from knowledge.ingestion.encoding import CHUNKS_AT_ONCE, Encoder
-from knowledge.ingestion.holding import Hold
-from knowledge.ingestion.known import Known
-from knowledge.ingestion.listing import list_items
-from knowledge.ingestion.loading import Loaded, Loader
-from knowledge.ingestion.pages import Entry, Work, judged, known_page, opened
-from knowledge.ingestion.renewing import is_answered
-from knowledge.ingestion.storing import adopt, copy, store
+from knowledge.ingestion.job_lease import Hold
+from knowledge.ingestion.job_vectors import CHUNKS_AT_ONCE, Encoder
+from knowledge.ingestion.loader import Loaded, Loader, list_items
+from knowledge.ingestion.state import Known, is_answered
+from knowledge.ingestion.store import adopt, copy, store
 from knowledge.models import Item
 from knowledge.postgres_text import storable
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
 
 log = logging.getLogger(__name__)
 

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 
 from django.db import connection, transaction
 
-from knowledge import changes, graph, postings
-from knowledge.ingestion.storing import take_turns
+from knowledge import changes, graph
+from knowledge.ingestion.store import take_turns
 from knowledge.models import Collection, Document, Receipt
-from knowledge.reliance import relying
+from knowledge.search import postings
+from knowledge.versions import relying
 
 AT_ONCE = 500  # documents
 

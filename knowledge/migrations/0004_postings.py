@@ -2,7 +2,7 @@
 
 No id, four bytes for a number, words compared byte by byte, and rows that the database deletes
 itself. The widest column comes first, because of what alignment costs: there are ninety rows to a
-chunk. `knowledge.postings.rebuild` makes the same indexes and keys anew.
+chunk. `knowledge.search.postings.rebuild` makes the same indexes and keys anew.
 """
 
 from django.db import migrations

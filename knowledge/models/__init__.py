@@ -3,21 +3,31 @@
 Where a foreign key has no index of its own, a unique key begins with it and is its index.
 """
 
-from knowledge.models.collections import (
+from knowledge.models.ingest_jobs import Encoded, Ingest, Item
+from knowledge.models.library import (
     COLLECTION_NAME,
     Calibration,
+    Chunk,
     Collection,
+    Copy,
+    Document,
     GoldenQuestion,
+    Receipt,
+    Reliance,
     Revision,
+    Section,
+    Version,
+    document_id,
 )
-from knowledge.models.documents import Chunk, Copy, Document, Section, Version, document_id
-from knowledge.models.graph import Entity, EntityName, Relation
-from knowledge.models.ingests import Encoded, Ingest, Item
-from knowledge.models.postings import Census, CommonTerm, Posting
-from knowledge.models.traces import Receipt, Reliance
-from knowledge.models.vectors import (
+from knowledge.models.search_tables import (
+    Census,
     ChunkVector,
+    CommonTerm,
     DocumentVector,
+    Entity,
+    EntityName,
+    Posting,
+    Relation,
     SectionVector,
     Vector,
 )

@@ -2,8 +2,7 @@
 
 from pathlib import PurePath
 
-from knowledge.parsing.limits import Limits
-from knowledge.parsing.page import Page
+from knowledge.parsing.parsed_page import Limits, Page
 
 __all__ = ["FORMATS", "Limits", "Page", "is_readable", "suffix"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from knowledge.errors import Unreadable
 from knowledge.parsing import FORMATS, Limits, Page, suffix
-from knowledge.parsing.decoding import recoded
+from knowledge.parsing.encoding import recoded
 
 # What says itself, or in its container, how its bytes are to be read.
 NOT_TEXT = frozenset({"docx", "pptx", "pdf"})
@@ -20,7 +20,7 @@ def parse(name: str, body: bytes, limits: Limits | None = None, *, charset: str 
     """Return the pages of a file: one, or several from JSON and JSONL.
 
     `charset` is what the server that sent it says it is in. Runs in this very process: what comes
-    from strangers is for `knowledge.reading`. Raises Unreadable with the reason.
+    from strangers is for `knowledge.sandbox`. Raises Unreadable with the reason.
     """
     if suffix(name) not in FORMATS:
         raise Unreadable(f"its format is not known; known are {', '.join(FORMATS)}")

@@ -13,12 +13,10 @@ from mammoth.documents import Document, Paragraph, Run, Text
 from mammoth.html import text as words
 from mammoth.transforms import get_descendants_of_type
 
-from knowledge.parsing.equations import M, latex
-from knowledge.parsing.limits import Limits
 from knowledge.parsing.markup import markdown
-from knowledge.parsing.office import Parts, damage_told, said_of_itself, tree, unpacked
+from knowledge.parsing.office import M, Parts, damage_told, latex, said_of_itself, tree, unpacked
 from knowledge.parsing.outline import title
-from knowledge.parsing.page import Page
+from knowledge.parsing.parsed_page import Limits, Page
 
 CODE = "Docent Code"
 CODE_STYLES = (CODE, "Code", "Code Block", "Source Code", "HTML Preformatted", "Preformatted Text")

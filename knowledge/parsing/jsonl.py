@@ -6,9 +6,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from knowledge.errors import Unreadable
-from knowledge.parsing.decoding import decode
-from knowledge.parsing.limits import Limits
-from knowledge.parsing.page import Page, as_text
+from knowledge.parsing.encoding import decode
+from knowledge.parsing.parsed_page import Limits, Page, as_text
 from knowledge.parsing.structured import ENTRIES, explained, loaded, page, unknown
 
 # Lines named when some cannot be read.

@@ -6,11 +6,10 @@ from typing import Any
 import frontmatter
 import yaml
 
-from knowledge.parsing.decoding import decode
-from knowledge.parsing.limits import Limits
-from knowledge.parsing.normalising import normalise, uniform
+from knowledge.parsing.encoding import decode
+from knowledge.parsing.normalization import normalise, uniform
 from knowledge.parsing.outline import title
-from knowledge.parsing.page import Page, as_date, as_language, as_list, as_text
+from knowledge.parsing.parsed_page import Limits, Page, as_date, as_language, as_list, as_text
 
 FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 

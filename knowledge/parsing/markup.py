@@ -7,8 +7,7 @@ from dataclasses import replace
 from bs4 import BeautifulSoup, Tag
 from markdownify import ATX, MarkdownConverter
 
-from knowledge.parsing.inline import ABSOLUTE
-from knowledge.parsing.normalising import collapsed, uniform
+from knowledge.parsing.normalization import ABSOLUTE, collapsed, uniform
 from knowledge.parsing.tables import WIDEST, Cell, sentences
 
 # Signs that only lead to the place they stand at.

@@ -1,8 +1,7 @@
 """MDX: Markdown with components in it."""
 
-from knowledge.parsing.limits import Limits
 from knowledge.parsing.markdown import page
-from knowledge.parsing.page import Page
+from knowledge.parsing.parsed_page import Limits, Page
 
 
 def parse(body: bytes, _: Limits) -> list[Page]:

@@ -1,10 +1,11 @@
 """Office: the parts of a Word or PowerPoint file, unpacked within limits."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from io import BytesIO
+from itertools import zip_longest
 from posixpath import join, normpath, split
 from xml.etree.ElementTree import Element, ParseError
 from xml.parsers.expat import ExpatError
@@ -13,8 +14,8 @@ from zipfile import BadZipFile, ZipFile
 from defusedxml.ElementTree import fromstring
 
 from knowledge.errors import Unreadable
-from knowledge.parsing.limits import Limits
-from knowledge.parsing.page import as_date, as_text
+from knowledge.parsing.parsed_page import Limits, as_date, as_text
+from knowledge.parsing.tables import from_texts, sentences
 
 OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # a compound file: Office before 2007, and encrypted
 BLOCK = 1 << 16
@@ -119,3 +120,143 @@ def said_of_itself(parts: Parts) -> tuple[str, date | None]:
     if title.lower().startswith(NAMELESS):
         title = ""
     return title, as_date(core.findtext(f"{TERMS}modified"))
+
+
+def chart(root: Element) -> list[str]:
+    """Return a chart as its title and a list with the values of each category."""
+    series = [(texts(each, "tx"), each) for each in root.iterfind(".//{*}ser")]
+    columns = [[" ".join(name), *texts(each, "val", "yVal")] for name, each in series]
+    categories = next((found for _, each in series if (found := texts(each, "cat", "xVal"))), [])
+    rows = zip_longest(["", *categories], *columns, fillvalue="")
+    title = root.find("{*}chart/{*}title")
+    said = "".join(each.text or "" for each in title.iterfind(".//{*}t")) if title else ""
+    return [said, listed(sentences(from_texts(list(rows))))]
+
+
+def texts(series: Element, *names: str) -> list[str]:
+    """Return the values kept with the first part of a series that has one of these names."""
+    for name in names:
+        found = series.find(f"{{*}}{name}")
+        if found is not None:
+            return [each.text or "" for each in found.iterfind(".//{*}v")]
+    return []
+
+
+def diagram(root: Element) -> list[str]:
+    """Return the texts of a diagram's nodes as a list."""
+    nodes = ("".join(each.itertext()).strip() for each in root.iterfind(".//{*}pt/{*}t"))
+    return [listed([" ".join(text.split()) for text in nodes if text])]
+
+
+def listed(lines: list[str]) -> str:
+    """Return lines as a list."""
+    return "\n".join(f"- {line}" for line in lines)
+
+
+M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+FUNCTIONS = frozenset(
+    ["sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "log", "ln", "exp", "lim"]
+)
+OPERATORS = {"∑": r"\sum", "∏": r"\prod", "∫": r"\int", "\u22c3": r"\bigcup", "\u22c2": r"\bigcap"}
+ACCENTS = {"\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0305": "bar", "\u20d7": "vec"}
+
+
+def latex(element: Element) -> str:
+    """Return an equation, or a part of one."""
+    name = element.tag.removeprefix(M)
+    if name == "t":
+        return element.text or ""
+    if name.endswith("Pr"):
+        return ""
+    return WRITERS.get(name, inside)(element)
+
+
+def inside(element: Element | None) -> str:
+    """Return what stands inside an element, in order."""
+    return "".join(map(latex, element)) if element is not None else ""
+
+
+def part(element: Element, name: str) -> str:
+    """Return one part of an element: its numerator, its base."""
+    return inside(element.find(M + name)).strip()
+
+
+def sign(element: Element, name: str, default: str) -> str:
+    """Return a sign that the element's properties choose."""
+    found = element.find(f"*/{M}{name}")
+    return found.get(f"{M}val", "") if found is not None else default
+
+
+def parts(element: Element, name: str = "e") -> Iterator[str]:
+    """Yield all parts of that name."""
+    return (inside(each).strip() for each in element.findall(M + name))
+
+
+def scripts(element: Element) -> str:
+    """Return what stands below and above."""
+    low, high = part(element, "sub"), part(element, "sup")
+    return (f"_{{{low}}}" if low else "") + (f"^{{{high}}}" if high else "")
+
+
+def fraction(element: Element) -> str:
+    """Return a fraction; one without a bar is a binomial."""
+    command = r"\binom" if sign(element, "type", "bar") == "noBar" else r"\frac"
+    return f"{command}{{{part(element, 'num')}}}{{{part(element, 'den')}}}"
+
+
+def root(element: Element) -> str:
+    """Return a root."""
+    degree = part(element, "deg")
+    return rf"\sqrt{f'[{degree}]' if degree else ''}{{{part(element, 'e')}}}"
+
+
+def operator(element: Element) -> str:
+    """Return a sum, a product or an integral."""
+    mark = sign(element, "chr", "∫")
+    return f"{OPERATORS.get(mark, mark)}{scripts(element)} {part(element, 'e')}"
+
+
+def delimited(element: Element) -> str:
+    """Return what stands in brackets."""
+    begin, end = sign(element, "begChr", "("), sign(element, "endChr", ")")
+    between = sign(element, "sepChr", "|")
+    return rf"\left{begin or '.'}{between.join(parts(element))}\right{end or '.'}"
+
+
+def function(element: Element) -> str:
+    """Return a function and what it is of."""
+    name = part(element, "fName")
+    word = name.split("_")[0].split("^")[0]
+    command = "\\" + name if word in FUNCTIONS else name
+    return f"{command} {part(element, 'e')}"
+
+
+def accented(element: Element) -> str:
+    """Return what stands under an accent."""
+    command = ACCENTS.get(sign(element, "chr", "\u0302"), "hat")
+    return f"\\{command}{{{part(element, 'e')}}}"
+
+
+def matrix(element: Element) -> str:
+    """Return a matrix."""
+    rows = r" \\ ".join(" & ".join(parts(row)) for row in element.findall(f"{M}mr"))
+    return rf"\begin{{matrix}}{rows}\end{{matrix}}"
+
+
+WRITERS: dict[str, Callable[[Element], str]] = {
+    "f": fraction,
+    "sSup": lambda each: part(each, "e") + scripts(each),
+    "sSub": lambda each: part(each, "e") + scripts(each),
+    "sSubSup": lambda each: part(each, "e") + scripts(each),
+    "sPre": lambda each: "{}" + scripts(each) + part(each, "e"),
+    "limLow": lambda each: f"{part(each, 'e')}_{{{part(each, 'lim')}}}",
+    "limUpp": lambda each: f"{part(each, 'e')}^{{{part(each, 'lim')}}}",
+    "rad": root,
+    "nary": operator,
+    "d": delimited,
+    "func": function,
+    "acc": accented,
+    "bar": lambda each: rf"\overline{{{part(each, 'e')}}}",
+    "m": matrix,
+    "eqArr": lambda each: r" \\ ".join(parts(each)),
+}

@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from knowledge.parsing.normalising import is_heading, tokens, uniform
+from knowledge.parsing.normalization import is_heading, tokens, uniform
 
 # Describing a document and cutting it follow each other, and several threads may be at it.
 LATEST = 4

@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from knowledge.errors import Unreadable
-from knowledge.parsing.charts import chart, diagram, listed
-from knowledge.parsing.equations import latex
-from knowledge.parsing.limits import Limits
 from knowledge.parsing.office import (
     Parts,
+    chart,
     damage_told,
+    diagram,
+    latex,
+    listed,
     reference,
     related,
     said_of_itself,
     tree,
     unpacked,
 )
-from knowledge.parsing.page import Page, assembled
+from knowledge.parsing.parsed_page import Limits, Page, assembled
 from knowledge.parsing.tables import Cell, sentences
 
 DECK = "ppt/presentation.xml"

@@ -8,10 +8,9 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from knowledge.errors import Unreadable
-from knowledge.parsing.decoding import decode
-from knowledge.parsing.limits import Limits
-from knowledge.parsing.normalising import normalise
-from knowledge.parsing.page import Page, as_date, as_language
+from knowledge.parsing.encoding import decode
+from knowledge.parsing.normalization import normalise
+from knowledge.parsing.parsed_page import Limits, Page, as_date, as_language
 
 
 class Entry(BaseModel):

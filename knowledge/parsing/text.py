@@ -1,9 +1,8 @@
 """Text: a file without markup."""
 
-from knowledge.parsing.decoding import decode
-from knowledge.parsing.limits import Limits
-from knowledge.parsing.normalising import collapsed, uniform
-from knowledge.parsing.page import Page
+from knowledge.parsing.encoding import decode
+from knowledge.parsing.normalization import collapsed, uniform
+from knowledge.parsing.parsed_page import Limits, Page
 
 
 def parse(body: bytes, _: Limits) -> list[Page]:

@@ -5,18 +5,16 @@ from dataclasses import asdict, replace
 
 from django.conf import settings
 
-from knowledge.search import candidates, expansion, recent
-from knowledge.search.encoding import Encoded, encode
-from knowledge.search.explaining import explain as explained
+from knowledge.search import cache, expansion, results
+from knowledge.search.confidence import Verdict, judge
+from knowledge.search.explainer import explain as explained
 from knowledge.search.explanation import Explanation, Wording
-from knowledge.search.found import Found, Passage, Quality
 from knowledge.search.levels import Weighed, weigh
-from knowledge.search.neighbours import Beside, neighbours
-from knowledge.search.quality import Verdict, judge
+from knowledge.search.results import Beside, Found, Passage, Quality, neighbours
 from knowledge.search.scope import Scope, scope_of
 from knowledge.search.selection import select
-from knowledge.search.statements import together
-from knowledge.search.timing import Milliseconds, timed
+from knowledge.search.sql import Milliseconds, timed, together
+from knowledge.search.vector import Encoded, encode
 
 __all__ = ["Beside", "Explanation", "Found", "Passage", "Quality", "find", "neighbours", "search"]
 
@@ -47,8 +45,8 @@ def search(
         where = scope_of(collections, languages, audience)
     wordings, made = expansion.wordings(question, alternative, where)
     most = limit or settings.SEARCH_RESULTS_LIMIT
-    key = recent.place(wordings, where, most, reuse) if reuse and not explain else ""
-    found = recent.take(key, milliseconds)
+    key = cache.place(wordings, where, most, reuse) if reuse and not explain else ""
+    found = cache.take(key, milliseconds)
     if found is None:
         with timed(milliseconds, "embedding"):
             vectors, error = encode(wordings, where.models)
@@ -56,7 +54,7 @@ def search(
             wordings, vectors, where, limit=most, explain=explain, milliseconds=milliseconds
         )
         found = replace(found, error=error, stats=found.stats | {"cached": False})
-        recent.keep(key, found)
+        cache.keep(key, found)
     return replace(found, stats=found.stats | {"expansion": made})
 
 
@@ -75,9 +73,9 @@ def find(
         with timed(milliseconds, "selection"):
             best, cosines = weighed.best(), weighed.cosines()
             selection = select(weighed, best, limit)
-            asked = candidates.ask([weighed.parts[place].chunk for place in selection.results])
+            asked = results.ask([weighed.parts[place].chunk for place in selection.results])
             verdict = judged(weighed, best, cosines, where)
-            found = candidates.received(asked)
+            found = results.received(asked)
         explanation = explained(weighed, selection, vectors, where) if explain else None
     return Found(
         passages=tuple(

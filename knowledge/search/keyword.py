@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knowledge import postings
-from knowledge.search import binary
+from knowledge.search import postings, sql
 from knowledge.search.fusion import Scores
 from knowledge.search.scope import Scope
-from knowledge.search.statements import Asked, Row, array, together
+from knowledge.search.sql import Asked, Row, array_literal, together
 
 # `word`: each configuration in scope stems the question; a word that one of them calls a stop word
 # is none, or "the" would be the rarest word of a collection with a single French page. Positions
@@ -89,7 +88,7 @@ class Words:
 
     def asked(self, chunks: Iterable[int]) -> Asked:
         """Ask for what every word is worth in every one of the chunks."""
-        return Asked(IMPACTS, {"terms": self.terms, "chunks": array(chunks)})
+        return Asked(IMPACTS, {"terms": self.terms, "chunks": array_literal(chunks)})
 
     def scores(self, chunks: Sequence[int], impacts: Asked) -> Scores:
         """Return BM25 by wording and chunk, from what was asked; the ids are in order.
@@ -101,11 +100,11 @@ class Words:
         table = np.zeros((len(self.terms), len(chunks)))
         ((of_chunks, places, worth),) = impacts.rows()
         if of_chunks and len(chunks):
-            found, known = binary.array(of_chunks, "bigint"), np.asarray(chunks)
+            found, known = sql.array(of_chunks, "bigint"), np.asarray(chunks)
             columns = np.minimum(np.searchsorted(known, found), len(known) - 1)
             there = known[columns] == found  # the others were deleted meanwhile
-            terms = binary.array(places, "integer") - 1
-            table[terms[there], columns[there]] = binary.array(worth, "real")[there]
+            terms = sql.array(places, "integer") - 1
+            table[terms[there], columns[there]] = sql.array(worth, "real")[there]
         most = self.weights.sum(axis=1, keepdims=True)
         return np.asarray(self.weights @ table / np.where(most > 0, most, 1.0))
 
@@ -130,7 +129,7 @@ def received(lists: Sequence[Row], wordings: int, chunks: int) -> Words:
     """
     terms = {term: row for row, term in enumerate(dict.fromkeys(term for term, *_ in lists))}
     times, frequency = np.zeros((wordings, len(terms))), np.zeros(len(terms))
-    chunks_of = [binary.array(sent, "bigint") for _, _, _, sent, _, _ in lists]
+    chunks_of = [sql.array(sent, "bigint") for _, _, _, sent, _, _ in lists]
     for (term, places, said, _, _, common), listed in zip(lists, chunks_of, strict=True):
         times[np.array(places) - 1, terms[term]] = said
         frequency[terms[term]] += max(len(listed), common or 0)
@@ -141,7 +140,7 @@ def received(lists: Sequence[Row], wordings: int, chunks: int) -> Words:
         weights=times * rarity,
         chunks=joined(chunks_of),
         places=np.repeat(rows, [len(each) for each in chunks_of]),
-        impacts=joined([binary.array(sent, "real") for _, _, _, _, sent, _ in lists]),
+        impacts=joined([sql.array(sent, "real") for _, _, _, _, sent, _ in lists]),
     )
 
 

@@ -10,15 +10,12 @@ from math import isnan
 
 import numpy as np
 
-from knowledge.search import keyword, near, spaces
-from knowledge.search.encoding import Encoded
+from knowledge.search import keyword, vector
 from knowledge.search.explanation import Wording
 from knowledge.search.fusion import Scores, fused, interleaved, known, of_best
-from knowledge.search.near import Vectors
 from knowledge.search.scope import Scope
-from knowledge.search.spaces import Part, Space, likeness
-from knowledge.search.statements import together
-from knowledge.search.timing import Milliseconds, timed
+from knowledge.search.sql import Milliseconds, timed, together
+from knowledge.search.vector import Encoded, Part, Space, Vectors, likeness
 
 # Of words, as part of the best chunk's, and of cosines. One set for all collections: on five judged
 # ones of different kinds the fusion beats words alone, vectors alone and reciprocal rank fusion of
@@ -85,16 +82,16 @@ def weigh(
             # The words of what no user said are a guess too many.
             said = [each.text if each.kind != "hyde" else "" for each in wordings]
             asked = keyword.ask(said, scope)
-            sent = {model: near.texts(rows) for model, rows in vectors.items()}
+            sent = {model: vector.texts(rows) for model, rows in vectors.items()}
             lists = asked.rows()
         with timed(milliseconds, "vectors"):
-            walks = [near.ask(rows, sent[model], model, scope) for model, rows in vectors.items()]
+            walks = [vector.ask(rows, sent[model], model, scope) for model, rows in vectors.items()]
             words = keyword.received(lists, len(said), scope.chunks)
             found = {*words.named(LIMIT)}
             found.update(chunk for walk in walks for (chunk,) in walk.rows())
         with timed(milliseconds, "fusion"):
-            places, impacts = spaces.ask(found, sent, scope.models), words.asked(found)
-            parts, seen = spaces.received(places, vectors)
+            places, impacts = vector.ask_space(found, sent, scope.models), words.asked(found)
+            parts, seen = vector.received(places, vectors)
             shares = words.scores([each.chunk for each in parts], impacts)
             levels = {"keyword": shares} | compared(seen, len(parts))
             scores = combined(levels, wordings, seen)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from django.conf import settings
 
 from knowledge.errors import UnknownCollection
-from knowledge.search.quality import SCALE, Bar
-from knowledge.search.statements import array, rows
+from knowledge.search.confidence import SCALE, Bar
+from knowledge.search.sql import array_literal, rows
 
 # Below this many chunks they are counted when asked: the census may be a twentieth wrong.
 FEW = 200
@@ -92,7 +92,7 @@ class Scope:
     def values(self) -> dict[str, Any]:
         """The parameters of the condition, and the collections."""
         return {
-            "collections": array(self.collections),
+            "collections": array_literal(self.collections),
             "languages": self.languages,
             "audience": self.audience,
         }

@@ -9,7 +9,7 @@ from django.conf import settings
 from knowledge.search.explanation import Reason
 from knowledge.search.fusion import maximal_marginal_relevance, one_per_place
 from knowledge.search.levels import Weighed
-from knowledge.search.near import Vectors
+from knowledge.search.vector import Vectors
 
 # The reason, and the place of the candidate in whose favour.
 Dropped = dict[int, tuple[Reason, int | None]]

@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from agents.claims import Claim, claim_ready
 from agents.models import Step
 from agents.names import Role
+from agents.steps.records import Claim, claim_ready
 
 
 def claim(envelope_id: UUID, number: int) -> Claim | None:

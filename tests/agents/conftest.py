@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from pytest_django import Settings
 
-from agents.llm import breaker, dialects, patience
+from agents.llm import breaker, dialects, retry
 from agents.names import THINKERS
 from knowledge import ingestion
 from knowledge.providers import Provider
@@ -22,7 +22,7 @@ def sensible(
 
     Nobody waits between attempts.
     """
-    monkeypatch.setattr(patience, "sleep", lambda seconds: None)
+    monkeypatch.setattr(retry, "sleep", lambda seconds: None)
     ingestion.ingest(ingestion.find([PAGES]), collection="teapot")
     breaker.forget("scripted")
     dialects.forget()

@@ -9,12 +9,12 @@ from uuid import uuid4
 from django.conf import settings
 from django.test import override_settings
 
-from agents import events
-from agents.bench.modelserver import Said
 from agents.llm import breaker
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.models import Envelope, Fault, ModelCall
 from agents.names import ENRICHMENT, EXPANSION, Role, Status
+from agents.steps import events
+from assistant.lab.model_server import Said
 from knowledge import ingestion
 from knowledge.providers import Provider
 from tests.agents.turning import turn

@@ -10,13 +10,13 @@ import pytest
 from django.core.management import call_command
 from pydantic import ValidationError
 
-from agents.atlas import OUTCOMES
 from agents.attributes import TRACE, UNIVERSAL, WORK, Remark
 from agents.contract import REGISTRY, Contract, View, agent, refuse_conflicts
 from agents.errors import ContractError
 from agents.names import Role
 from agents.routing import TOGETHER
-from conversations import memory, reply
+from agents.trace.drawing import OUTCOMES
+from conversations import answers, turn_memory
 
 
 class Heard(View):
@@ -176,7 +176,13 @@ def _looked_up(module: ModuleType) -> set[str]:
 def read() -> set[str]:
     """What agents, the routing table, the conversation's memory and the reply read."""
     by_agents = {name for agent in REGISTRY.values() for name in agent.contract.reads}
-    return by_agents | set(OUTCOMES) | _looked_up(memory) | _looked_up(reply) | set(reply.EXCERPT)
+    return (
+        by_agents
+        | set(OUTCOMES)
+        | _looked_up(turn_memory)
+        | _looked_up(answers)
+        | set(answers.EXCERPT)
+    )
 
 
 def test_what_an_agent_writes_is_read_by_somebody_or_marked_as_trace(read: set[str]) -> None:

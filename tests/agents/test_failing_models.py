@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from pytest_django import Settings
 
-from agents.bench.modelserver import Said
-from agents.llm import breaker, lateness
+from agents.llm import breaker, retry
 from agents.names import Status
+from assistant.lab.model_server import Said
 from tests.agents.failing import ROLES, asked
 from tests.sensible import Sensible
 
@@ -42,7 +42,7 @@ def test_a_provider_that_hangs_at_every_call_does_not_use_up_the_turn(
 def test_a_turn_waits_for_a_provider_that_hangs_only_once(
     sensible: Sensible, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lateness, "BEGIN_SECONDS", 0.1)
+    monkeypatch.setattr(retry, "BEGIN_SECONDS", 0.1)
     for role in (*ROLES, "clarification", "memory"):
         sensible.says(role, Said(hang=True))
     envelope = asked()

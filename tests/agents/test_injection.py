@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agents import events
-from agents.bench.modelserver import Asked, Said
 from agents.models import Envelope
 from agents.names import Role, Status
-from conversations.rendering import answer
+from agents.steps import events
+from assistant.lab.model_server import Asked, Said
+from conversations.answers import answer
 from knowledge import ingestion
 from tests.agents.turning import turn
 from tests.scripted import shaped

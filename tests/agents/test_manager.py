@@ -4,16 +4,16 @@ from datetime import timedelta
 
 from django.utils.timezone import now
 
-from agents import envelopes, events
-from agents.bell import ring
-from agents.claims import Claim
+from agents import envelopes
 from agents.errors import AgentError
 from agents.manager import route
 from agents.models import Envelope
 from agents.names import Role, Status
-from agents.recording import Outcome
 from agents.routing import Decision, Stage
-from agents.steps import AT_ONCE, finish, perform_ready
+from agents.steps import events
+from agents.steps.doorbell import ring
+from agents.steps.records import Claim, Outcome
+from agents.steps.steps import AT_ONCE, finish, perform_ready
 from tests.agents.claiming import claim
 from tests.conftest import Begin
 

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from agents.atlas import decisions, explore
-from agents.drawing import draw
 from agents.names import Role, Route, Status
-from agents.phrases import Phrase
 from agents.routing import TABLE, Decision, Stage, decide
+from agents.trace.drawing import decisions, draw, explore
+from agents.words import Phrase
 
 ONE_ROUTE = [Route.DOCUMENTATION]
 TWO_ROUTES = [Route.DOCUMENTATION, Route.FALLBACK]

@@ -7,7 +7,7 @@ from agents import envelopes
 from agents.manager import route
 from agents.models import Envelope, Step
 from agents.names import Role
-from agents.steps import run_agent, work_off
+from agents.steps.steps import run_agent, work_off
 from tests.conftest import MEMORY
 
 

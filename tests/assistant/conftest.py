@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant import embedded, places
+from assistant.local import places, shared_servers
 
 PATIENCE_SECONDS = 60
 LOCKS = ("keeper.lock", "postgres.running", "redis.running")
@@ -32,7 +32,7 @@ def state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.delenv("REDIS_URL", raising=False)
     yield folder
-    embedded.leave(wait=True)
+    shared_servers.leave(wait=True)
     eventually(lambda: not is_anything_left(folder))
     shutil.rmtree(folder)
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from django.db import connection
 
-from agents import presence
 from agents.names import Role
+from agents.steps import presence
 from assistant.management.commands.workers import NAMES
 from tests.conftest import Begin
 

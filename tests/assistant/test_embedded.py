@@ -11,15 +11,15 @@ import psycopg
 import pytest
 import redis
 
-from assistant import embedded, places, servers
 from assistant.errors import SetupError
+from assistant.local import places, servers, shared_servers
 from tests.assistant.conftest import eventually, is_anything_left, is_taken
 
 Starter = Callable[[], subprocess.Popen[str]]
 
 
 def query(statement: str) -> list[tuple[object, ...]]:
-    with psycopg.connect(embedded.postgres_url(), autocommit=True) as connection:
+    with psycopg.connect(shared_servers.postgres_url(), autocommit=True) as connection:
         cursor = connection.execute(statement)
         return cursor.fetchall() if cursor.description else []
 
@@ -48,12 +48,12 @@ def program(folder: Path, name: str, script: str) -> None:
 
 
 def test_the_servers_answer_at_the_addresses_given(state: Path) -> None:
-    embedded.join(durable=False)
+    shared_servers.join(durable=False)
     query("CREATE EXTENSION vector")
     assert query("SELECT '[3,4]'::vector <-> '[0,0]', current_database()") == [(5.0, "docent")]
     assert query("SELECT datcollate, datlocale, pg_encoding_to_char(encoding) FROM pg_database "
                  "WHERE datname = 'docent'") == [("C", "C.UTF-8", "UTF8")]  # fmt: skip
-    with redis.Redis.from_url(embedded.redis_url()) as client:
+    with redis.Redis.from_url(shared_servers.redis_url()) as client:
         assert client.ping()
 
 
@@ -65,8 +65,8 @@ def test_processes_share_the_servers_and_the_last_to_leave_stops_them(
     second = another_process()
     assert (pid_of("postgres", state), keeper_of(state)) == (postgres, keeper)
     first.communicate("")
-    embedded.join(durable=False)
-    embedded.leave(wait=True)
+    shared_servers.join(durable=False)
+    shared_servers.leave(wait=True)
     assert servers.is_ready("postgres", state)
     assert servers.is_ready("redis", state)
     second.communicate("")
@@ -89,7 +89,7 @@ def test_a_killed_keeper_takes_its_servers_along_and_the_next_join_starts_anew(
     query("CREATE TABLE kept AS SELECT 1")
     os.kill(keeper_of(state), signal.SIGKILL)
     eventually(lambda: not is_anything_left(state))
-    embedded.join(durable=False)
+    shared_servers.join(durable=False)
     assert query("SELECT * FROM kept") == [(1,)]
 
 
@@ -101,36 +101,36 @@ def test_joining_right_after_the_keeper_was_killed_waits_for_its_servers_to_end(
     os.kill(keeper_of(state), signal.SIGKILL)
     # Only its death can be noticed, not the signal that is on its way.
     eventually(lambda: not is_taken(state / "keeper.lock"))
-    embedded.join(durable=False)
+    shared_servers.join(durable=False)
     assert query("SELECT * FROM kept") == [(1,)]
 
 
 @pytest.mark.parametrize("name", ["postgres", "redis"])
 def test_a_server_that_dies_is_started_again(state: Path, name: str) -> None:
-    embedded.join(durable=False)
+    shared_servers.join(durable=False)
     dead = pid_of(name, state)
     os.kill(dead, signal.SIGKILL)
     eventually(lambda: pid_of(name, state) != dead and servers.is_ready(name, state))
 
 
 def test_data_outlives_the_servers(state: Path) -> None:
-    embedded.join()
+    shared_servers.join()
     query("CREATE TABLE kept AS SELECT 42")
-    with redis.Redis.from_url(embedded.redis_url()) as client:
+    with redis.Redis.from_url(shared_servers.redis_url()) as client:
         client.set("kept", "42")
-    embedded.leave(wait=True)
+    shared_servers.leave(wait=True)
     assert not is_anything_left(state)
-    embedded.join()
+    shared_servers.join()
     assert query("SELECT * FROM kept") == [(42,)]
-    with redis.Redis.from_url(embedded.redis_url()) as client:
+    with redis.Redis.from_url(shared_servers.redis_url()) as client:
         assert client.get("kept") == b"42"
 
 
 def test_a_pid_file_naming_a_living_process_hinders_nothing(state: Path) -> None:
-    embedded.join(durable=False)
-    embedded.leave(wait=True)
+    shared_servers.join(durable=False)
+    shared_servers.leave(wait=True)
     (state / "postgres" / "postmaster.pid").write_text(f"{os.getpid()}\n{state}/postgres\n")
-    embedded.join(durable=False)
+    shared_servers.join(durable=False)
     assert query("SELECT 1") == [(1,)]
 
 
@@ -138,7 +138,7 @@ def test_only_the_server_that_is_not_configured_is_started(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://elsewhere/docent")
-    embedded.join(durable=False)
+    shared_servers.join(durable=False)
     assert servers.is_ready("redis", state)
     assert not (state / "postgres").exists()
 
@@ -148,7 +148,7 @@ def test_nothing_is_started_when_both_are_configured(
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://elsewhere/docent")
     monkeypatch.setenv("REDIS_URL", "redis://elsewhere")
-    embedded.join(durable=False)
+    shared_servers.join(durable=False)
     assert list(state.iterdir()) == []
 
 
@@ -160,23 +160,23 @@ def test_sockets_of_a_deep_state_folder_are_in_a_short_private_one(
     for folder in (deep, deep.parent):
         folder.chmod(0o711)
     monkeypatch.setenv("STATE_DIR", str(deep))
-    embedded.join(durable=False)
+    shared_servers.join(durable=False)
     sockets = places.socket_folder(deep)
     assert len(f"{sockets}/.s.PGSQL.5432") < 104
     assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
     assert query("SELECT 1") == [(1,)]
-    embedded.leave(wait=True)
+    shared_servers.leave(wait=True)
     assert not sockets.exists()
 
 
 def test_a_socket_folder_that_somebody_else_made_is_refused(state: Path) -> None:
     places.socket_folder(state).symlink_to("/")
     with pytest.raises(SetupError, match="belongs to somebody else"):
-        embedded.join(durable=False)
+        shared_servers.join(durable=False)
 
 
 def test_nobody_else_can_read_the_data(state: Path) -> None:
-    embedded.join(durable=False)
+    shared_servers.join(durable=False)
     for name in ("postgres", "redis", "run"):
         assert stat.S_IMODE((state / name).stat().st_mode) == 0o700
     assert (state / "postgres").stat().st_uid != 0
@@ -188,7 +188,7 @@ def test_data_of_another_postgresql_is_left_alone(state: Path) -> None:
     user = places.owner(state / "postgres")
     os.chown(state / "postgres", user.uid, user.gid)
     with pytest.raises(SetupError, match="PostgreSQL 17's, and Docent comes with 18"):
-        embedded.join(durable=False)
+        shared_servers.join(durable=False)
 
 
 def test_a_server_that_cannot_start_is_reported_with_the_end_of_its_log(
@@ -200,7 +200,7 @@ def test_a_server_that_cannot_start_is_reported_with_the_end_of_its_log(
     program(tmp_path, "redis-server", fails)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with pytest.raises(SetupError, match=r"(?s)redis ended with status 3.*out of luck"):
-        embedded.join(durable=False)
+        shared_servers.join(durable=False)
     eventually(lambda: not is_anything_left(state))
 
 
@@ -221,16 +221,16 @@ def test_a_state_folder_of_somebody_else_is_refused(
     (tmp_path / "file").touch()
     monkeypatch.setenv("STATE_DIR", str(tmp_path / "file"))
     with pytest.raises(SetupError, match="STATE_DIR"):
-        embedded.state_folder()
+        shared_servers.state_folder()
 
 
 def test_scratch_servers_leave_neither_files_nor_variables(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REDIS_URL", "redis://elsewhere")
-    with embedded.scratch() as folder:
+    with shared_servers.scratch() as folder:
         assert folder != state
-        assert os.environ["DATABASE_URL"] == embedded.postgres_url()
+        assert os.environ["DATABASE_URL"] == shared_servers.postgres_url()
         assert query("SHOW fsync") == [("off",)]
         with redis.Redis.from_url(os.environ["REDIS_URL"]) as client:
             assert client.ping()

@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 from django.utils.timezone import now
 
-from agents import presence
 from agents.names import Role
+from agents.steps import presence
 from tests.conftest import Begin
 
 

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from assistant import migration
+from assistant import commandline
 from tests import servers
 
 ROOT = settings.BASE_DIR
@@ -44,8 +44,8 @@ def test_two_that_migrate_an_empty_database_at_once_both_succeed(empty: str) -> 
 @pytest.mark.django_db
 def test_database_of_other_migrations_is_refused_with_what_to_do() -> None:
     MigrationRecorder(connection).record_applied("agents", "0001_turns")
-    for start in (lambda: call_command("migrate", verbosity=0), migration.prepare):
-        with pytest.raises(migration.Foreign) as refused:
+    for start in (lambda: call_command("migrate", verbosity=0), commandline.prepare):
+        with pytest.raises(commandline.Foreign) as refused:
             start()
         assert "agents.0001_turns. Nothing in it was changed." in str(refused.value)
         assert "name an empty database in DATABASE_URL" in str(refused.value)

@@ -9,11 +9,12 @@ from django.conf import LazySettings
 from django.db import connection
 from django.test import Client
 
-from agents import manager, presence, steps
+from agents import manager
 from agents.models import Step
 from agents.names import Role
-from conversations.browser import KEY
+from agents.steps import presence, steps
 from conversations.models import Conversation
+from conversations.page import KEY
 from tests import factories
 
 SESSION = "web-of-this-browser"

@@ -7,11 +7,11 @@ from pytest_django import Settings
 
 from agents.contract import REGISTRY
 from agents.names import Role, Status
-from conversations.history import LEAVING, tokens
 from conversations.models import Conversation, Message
 from conversations.services import Asker, ask
+from conversations.turn_memory import LEAVING, tokens
 from tests import factories
-from tests.conversations.test_memory import end
+from tests.conversations.test_turn_memory import end
 from tests.scripted import Asked, Said, Scripted, shaped
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "listening")

@@ -16,9 +16,10 @@ from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
 
-from agents import envelopes, events
+from agents import envelopes
 from agents.models import Envelope
 from agents.names import Status
+from agents.steps import events
 from assistant.asgi import application
 from conversations import stream
 from conversations.models import Conversation

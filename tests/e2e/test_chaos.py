@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from assistant.chaos.report import ZEROS
+from assistant.lab.chaos_report import ZEROS
 from tests.e2e.conftest import CHECKOUT
 
 RUN = ["manage.py", "chaos", "--json", "--minutes=0.3", "--pause=1.5", "--turns=60", "--seed=7"]

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from agents.bench.modelserver import Asked, Said
-from agents.bench.replies import cited
 from agents.names import INSTANCES, Role
+from assistant.lab.model_server import Asked, Said
+from assistant.lab.scripted_replies import cited
 from tests.e2e.conftest import MOST_TURNS as LIMIT
 from tests.e2e.conftest import Answer, Docent, new_key
 from tests.e2e.test_crashes import PATIENCE_SECONDS, endings

@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import pytest
 
-from agents.bench.modelserver import Asked, Said
-from agents.bench.replies import cited, data, sensible
+from assistant.lab.model_server import Asked, Said
+from assistant.lab.scripted_replies import cited, data, sensible
 from tests.e2e.conftest import CHECKOUT, Docent
 from tests.e2e.test_crashes import endings
 from tests.sensible import Sensible

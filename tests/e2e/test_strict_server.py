@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.bench.modelserver import ModelServer, serving
+from assistant.lab.model_server import ModelServer, serving
 from tests.e2e.conftest import Docent, furnished
 from tests.strict import KNOWN, strict
 

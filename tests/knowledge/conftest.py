@@ -13,7 +13,7 @@ from pytest_django import Settings
 from pytest_httpserver import HTTPServer
 
 from knowledge import ingestion
-from knowledge.embedding import models
+from knowledge.embedding import registry
 from knowledge.ingestion import find
 from knowledge.models import Collection, Document, Reliance, Version
 from knowledge.providers import Provider
@@ -145,9 +145,9 @@ def server(httpserver: HTTPServer, settings: Settings) -> Iterator[Server]:
     """A server of one's own, as the provider `own`, whose model knows words."""
     settings.PROVIDERS = {"own": Provider("own", httpserver.url_for("/v1"))}
     settings.EMBEDDING_WINDOW = 512
-    models.forget()
+    registry.forget()
     yield Server(httpserver, of_words)
-    models.forget()
+    registry.forget()
 
 
 @pytest.fixture
@@ -160,4 +160,4 @@ def collection(island: Path, server: Server) -> Collection:
 @pytest.fixture
 def one_document_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The island has four documents, of which the first ten are all."""
-    monkeypatch.setattr("knowledge.reindexing.comparing.AT", 1)
+    monkeypatch.setattr("knowledge.reindex.switch.AT", 1)

@@ -6,9 +6,7 @@ from datetime import UTC, date, datetime
 import numpy as np
 from django.db.models import Model
 
-from knowledge import postings
-from knowledge.archive.contents import Entry
-from knowledge.archive.records import (
+from knowledge.archive.archive_format import (
     LEVELS,
     ChunkRecord,
     CopyRecord,
@@ -18,7 +16,8 @@ from knowledge.archive.records import (
     SectionRecord,
     VersionRecord,
 )
-from knowledge.archive.rows import embedded, put
+from knowledge.archive.container import Entry
+from knowledge.archive.restore import embedded, put
 from knowledge.embedding.local import LOCAL
 from knowledge.models import (
     Calibration,
@@ -37,6 +36,7 @@ from knowledge.models import (
     SectionVector,
     Version,
 )
+from knowledge.search import postings
 
 THEN = datetime(2026, 3, 4, 12, tzinfo=UTC)
 PAGES = {

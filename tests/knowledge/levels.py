@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from knowledge import postings
+from knowledge.identifiers import LOCAL_MODEL
 from knowledge.models import (
     Chunk,
     ChunkVector,
@@ -17,8 +17,7 @@ from knowledge.models import (
     SectionVector,
     document_id,
 )
-from knowledge.names import LOCAL_MODEL
-from knowledge.search import Found, find
+from knowledge.search import Found, find, postings
 from knowledge.search.explanation import Considered, Wording
 from knowledge.search.scope import Scope, scope_of
 

@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 
-from knowledge.parsing.wire import receive, send
+from knowledge.sandbox.child import receive, send
 
 ANSWERS = {
     "garbage": b"\xff{",

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.calibration.samples import everyday, titles
-from knowledge.calibration.threshold import FALSE_ALARMS, Scores, chosen, upper
+from knowledge.calibration import FALSE_ALARMS, Scores, chosen, everyday, titles, upper
 
 # 0.10, 0.11, … 0.29: half below 0.195, a quarter above 0.2425.
 FOREIGN = [0.1 + number / 100 for number in range(20)]

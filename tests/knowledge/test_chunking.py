@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge.chunking import Part, chunk, embedded, heading_path, merged
-from knowledge.chunking.blocks import split_blocks
+from knowledge.chunking import Part, chunk, embedded, heading_path, merged, split_blocks
 from knowledge.embedding import WINDOW, count_tokens
 
 SENTENCE = "The keeper of the lighthouse lights the lamp before the ships come in. "

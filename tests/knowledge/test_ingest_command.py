@@ -7,7 +7,7 @@ from typing import NoReturn
 import pytest
 from django.core.management import CommandError, call_command
 
-from knowledge.management import watching
+from knowledge.management import console
 from knowledge.models import Ingest
 
 pytestmark = pytest.mark.django_db
@@ -92,7 +92,7 @@ def test_interrupted_command_says_how_to_go_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(watching.Bar, "show", interrupt)
+        patch.setattr(console.Bar, "show", interrupt)
         with pytest.raises(CommandError, match="the same command goes on from here") as caught:
             run(island)
     assert caught.value.returncode == 130

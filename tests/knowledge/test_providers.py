@@ -4,8 +4,8 @@ import pytest
 from pytest_django import Settings
 
 from knowledge import embedding, providers
-from knowledge.embedding import models
-from knowledge.embedding.errors import UnknownModel
+from knowledge.embedding import registry
+from knowledge.embedding.embedder import UnknownModel
 
 
 @pytest.fixture(autouse=True)
@@ -13,7 +13,7 @@ def known(settings: Settings) -> None:
     settings.PROVIDERS = providers.from_environment({"ACME_BASE_URL": "http://acme.test/v1/"})
     settings.EMBEDDING_MODEL = embedding.MODEL
     settings.EMBEDDING_WINDOW = 512
-    models.forget()
+    registry.forget()
 
 
 def test_known_providers_are_there_without_being_named() -> None:
@@ -68,9 +68,9 @@ def test_only_a_hosted_provider_is_known_to_want_a_key() -> None:
     ],
 )
 def test_a_model_has_one_full_name_and_is_made_once(name: str, full: str) -> None:
-    assert models.full_name(name) == full
-    assert models.named(name) is models.named(full)
-    assert models.named(name).name == full
+    assert registry.full_name(name) == full
+    assert registry.named(name) is registry.named(full)
+    assert registry.named(name).name == full
 
 
 SET_UP: dict[str, dict[str, str]] = {
@@ -132,18 +132,18 @@ def test_a_model_of_nobody_is_refused_with_what_is_allowed(settings: Settings) -
 @pytest.mark.parametrize("name", ["", "@", "@openai", "x@nobody", "x@"])
 def test_a_name_without_a_provider_that_exists_is_refused_with_those_that_do(name: str) -> None:
     with pytest.raises(UnknownModel, match=r"acme, anthropic, .*all-MiniLM-L6-v2"):
-        models.named(name)
+        registry.named(name)
 
 
 def test_a_name_longer_than_its_column_is_refused() -> None:
     with pytest.raises(UnknownModel, match="longer than 100"):
-        models.full_name("x" * 100 + "@acme")
+        registry.full_name("x" * 100 + "@acme")
 
 
 def test_new_collections_use_the_model_of_the_settings(settings: Settings) -> None:
-    assert models.default().name == embedding.MODEL
+    assert registry.default().name == embedding.MODEL
     settings.EMBEDDING_MODEL = "nomic-embed-text@ollama"
-    assert models.default().dimensions == 768
+    assert registry.default().dimensions == 768
 
 
 def test_known_models_have_dimensions_that_can_be_stored() -> None:
@@ -154,4 +154,4 @@ def test_known_models_have_dimensions_that_can_be_stored() -> None:
         "Qwen/Qwen3-Embedding-8B@deepinfra": 4096,
         "text-embedding-nomic-embed-text-v1.5@lmstudio": 768,
     }
-    assert {name: models.named(name).dimensions for name in sizes} == sizes
+    assert {name: registry.named(name).dimensions for name in sizes} == sizes

@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge.rendering import html
+from knowledge.safe_html import html
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from agents.llm import breaker
 from agents.llm.breaker import State
-from agents.llm.pricing import rates
+from agents.llm.cost import rates
 from agents.llm.trial import Tried, patient, tried
 from knowledge.providers import parts
 

@@ -11,9 +11,7 @@ from rich.text import Text
 
 from agents.errors import AgentError
 from agents.management.commands.trace import find
-from agents.replaying.changes import changes
-from agents.replaying.comparison import comparison
-from agents.replaying.walk import Walk
+from agents.trace.replay import Walk, changes, comparison
 from knowledge.errors import KnowledgeError
 
 SAME, DIFFERENT = 0, 2

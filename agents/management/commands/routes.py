@@ -8,8 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from rich.console import Console
 from rich.table import Table
 
-from agents.atlas import Edges, explore
-from agents.drawing import draw
+from agents.trace.drawing import Edges, draw, explore
 
 
 class Command(BaseCommand):

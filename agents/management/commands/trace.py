@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from agents.models import Envelope
-from agents.trace import trace
+from agents.trace.trace import trace
 
 SHORT = 90
 PASSAGES_SHOWN = 3

@@ -13,20 +13,26 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.table import Table
 
-from agents import presence
-from agents.bench import answer, bare, hops, inflight, replies
 from agents.names import Role
-from assistant import figures, flight
-from assistant.figures import Figures
+from agents.steps import presence
+from assistant.lab import (
+    bench_answer,
+    bench_hops,
+    bench_inflight,
+    bench_ingest,
+    bench_search,
+    figures,
+    scripted_replies,
+)
+from assistant.lab.figures import Figures
+from assistant.lab.rehearsal import COLLECTION, rehearsing
+from assistant.local.processes import Child, end, python
 from assistant.management.commands.workers import consume
-from assistant.processes import Child, end, python
-from assistant.rehearsal import COLLECTION, rehearsing
-from knowledge.bench import ingest, search
 from knowledge.errors import KnowledgeError
 
 Benches: TypeAlias = "_SubParsersAction[CommandParser]"
 START_SECONDS = 60.0
-WORKERS = ("manager", "agents", *bare.QUEUES)
+WORKERS = ("manager", "agents", *bench_hops.QUEUES)
 
 
 class Command(BaseCommand):
@@ -59,12 +65,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Measure and print."""
         if options["bench"] == "hops":
-            hops.prepare()
+            bench_hops.prepare()
         if options.get("worker"):
             _consume(options["worker"])
             return
         if options.get("serve"):
-            inflight.serve(options["latency"])
+            bench_inflight.serve(options["latency"])
             return
         call_command("migrate", verbosity=0)
         measure, table = BENCHES[options["bench"]]
@@ -141,7 +147,7 @@ def _hops(options: dict[str, Any]) -> Figures:
     try:
         with console.status("starting the workers") as status:
             _await_workers(children)
-            return hops.measure(
+            return bench_hops.measure(
                 status.update,
                 rounds=options["rounds"],
                 at_once=options["at_once"],
@@ -153,36 +159,36 @@ def _hops(options: dict[str, Any]) -> Figures:
 
 def _search(options: dict[str, Any]) -> Figures:
     with Console(stderr=True).status("search") as status:
-        return search.run(
+        return bench_search.run(
             options["chunks"], status.update, langchain_python=options["langchain_python"]
         )
 
 
 def _ingest(options: dict[str, Any]) -> Figures:
     with Console(stderr=True).status("ingest") as status:
-        return ingest.run(
+        return bench_ingest.run(
             options["folder"], status.update, langchain_python=options["langchain_python"]
         )
 
 
 def _answer(options: dict[str, Any]) -> Figures:
-    usual = replies.Usual(options["seconds"])
+    usual = scripted_replies.Usual(options["seconds"])
     with (
         Console(stderr=True).status("answer") as status,
         rehearsing(usual.reply, cached=True) as server,
     ):
         status.update("one turn")
-        waiting = answer.waiting(server, COLLECTION, options["seconds"])
+        waiting = bench_answer.waiting(server, COLLECTION, options["seconds"])
         usual.seconds = 0.0
-        again = answer.repeated(server, COLLECTION, options["questions"], status.update)
+        again = bench_answer.repeated(server, COLLECTION, options["questions"], status.update)
         return {"seconds": options["seconds"], "waiting": waiting, "repeated": again}
 
 
 def _inflight(options: dict[str, Any]) -> Figures:
-    plan = inflight.Plan(
+    plan = bench_inflight.Plan(
         options["turns"], options["latency"], options["concurrency"], options["copies"]
     )
-    return flight.measure(plan, Console(stderr=True))
+    return bench_inflight.measure(plan, Console(stderr=True))
 
 
 BENCHES: dict[str, tuple[Callable[..., Figures], Callable[..., Table]]] = {
@@ -201,8 +207,8 @@ def _positive(text: str) -> int:
 
 
 def _consume(name: str) -> None:
-    if name in bare.QUEUES:
-        bare.consume(name)
+    if name in bench_hops.QUEUES:
+        bench_hops.consume(name)
     else:
         consume([role for role in Role if (role is Role.MANAGER) == (name == "manager")])
     sys.exit()

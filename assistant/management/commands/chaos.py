@@ -19,16 +19,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection
 from rich.console import Console
 
-from agents.bench.modelserver import ModelServer, serving
-from assistant.chaos import faults, report
-from assistant.chaos.load import SESSION, Load, under_way
-from assistant.chaos.model import Failing
-from assistant.chaos.reckoning import Reckoning, reckon
-from assistant.chaos.recovery import Committed, Recovery, recoveries
-from assistant.chaos.stack import Stack, running
 from assistant.health import missing_parts
-from assistant.processes import python
-from assistant.servers import POSTGRES, REDIS
+from assistant.lab import chaos_report, chaos_stack
+from assistant.lab.chaos_load import SESSION, Failing, Load, under_way
+from assistant.lab.chaos_report import Committed, Reckoning, Recovery, reckon, recoveries
+from assistant.lab.chaos_stack import Stack, running
+from assistant.lab.model_server import ModelServer, serving
+from assistant.local.processes import python
+from assistant.local.servers import POSTGRES, REDIS
 from conversations.models import Conversation, Message
 
 COLLECTION = "docent"
@@ -86,7 +84,7 @@ class Command(BaseCommand):
             raise CommandError("The database holds conversations. Give chaos an empty one.")
         with serving(Failing(random.Random(seed)).reply) as server:  # noqa: S311 it has to repeat
             found, recovered = self._run(options, seed, server, console)
-        told = report.Run(found, recovered, seed, options["minutes"])
+        told = chaos_report.Run(found, recovered, seed, options["minutes"])
         if options["json"]:
             self.stdout.write(json.dumps(told.as_json(), indent=2))
         else:
@@ -159,7 +157,7 @@ def _break(
     until = time.monotonic() + options["minutes"] * 60
     while time.monotonic() < until and begins.is_alive():
         time.sleep(chance.uniform(0.5, 1.5) * options["pause"])
-        if done := faults.one(stack, chance, console):
+        if done := chaos_stack.one(stack, chance, console):
             committed.append(done)
     return committed
 

@@ -13,21 +13,23 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from agents.bench import answer
-from agents.bench.obedient import Obedient
-from agents.documentation import measuring
-from assistant import injection
-from assistant.rehearsal import rehearsing
+from assistant.lab import (
+    answerability,
+    bench_answer,
+    citation_quality,
+    evaluation_tables,
+    injection,
+    parsing_quality,
+    retrieval,
+)
+from assistant.lab.evaluation_tables import svg
+from assistant.lab.judged_folder import Unjudgeable, apart, finish, judged, keep, named_after
+from assistant.lab.rehearsal import rehearsing
+from assistant.lab.scripted_replies import Obedient
 from knowledge.collections import named
 from knowledge.errors import KnowledgeError
-from knowledge.evaluation import answerability, golden, parsing, retrieval, tables
-from knowledge.evaluation.judged import judged
-from knowledge.evaluation.keeping import apart, finish, keep, named_after
-from knowledge.evaluation.lines import Unjudgeable
-from knowledge.evaluation.plot import svg
 from knowledge.ingestion import plan
-from knowledge.management.progress import progress
-from knowledge.management.watching import watched
+from knowledge.management.console import progress_bar, watched
 from knowledge.models import Ingest
 
 Kinds: TypeAlias = "_SubParsersAction[ArgumentParser]"
@@ -137,7 +139,7 @@ def measure_retrieval(options: dict[str, Any]) -> Result:
         raise CommandError(f"--plot {plot}: pictures are drawn as SVG; name a file that ends so.")
     data = judged(options["folder"])
     kept = keep(data, name=options["collection"], work=done)
-    with progress("questions") as watch:
+    with progress_bar("questions") as watch:
         figures = retrieval.evaluate(kept, watch)
     title = (
         f"{options['folder'].resolve().name}: {len(data.questions):,} questions "
@@ -148,7 +150,7 @@ def measure_retrieval(options: dict[str, Any]) -> Result:
             plot.write_text(svg(figures, title), encoding="utf-8")
         except OSError as error:
             raise CommandError(f"--plot {plot}: {error.strerror}.") from error
-    return figures, tables.of_retrieval(figures, title, kept)
+    return figures, evaluation_tables.of_retrieval(figures, title, kept)
 
 
 def measure_answerability(options: dict[str, Any]) -> Result:
@@ -157,9 +159,9 @@ def measure_answerability(options: dict[str, Any]) -> Result:
     collections = list(options["collection"])
     if options["documents"]:
         collections.append(documents(options["documents"], options["file"]))
-    with progress("questions") as watch:
+    with progress_bar("questions") as watch:
         figures = answerability.evaluate(questions, collections, watch)
-    return figures, tables.of_answerability(figures)
+    return figures, evaluation_tables.of_answerability(figures)
 
 
 def documents(paths: list[Path], file: Path) -> str:
@@ -180,26 +182,26 @@ def measure_golden(options: dict[str, Any]) -> Result:
     """Ask every collection its golden questions."""
     figures = {}
     for collection in named(options["collections"]):
-        with progress(f"golden questions to {collection.name}"):
-            figures[collection.name] = golden.figures(collection)
-    return figures, tables.of_golden(figures)
+        with progress_bar(f"golden questions to {collection.name}"):
+            figures[collection.name] = retrieval.figures(collection)
+    return figures, evaluation_tables.of_golden(figures)
 
 
 def measure_parsing(options: dict[str, Any]) -> Result:
     """Read every file and compare."""
     folder: Path = options["folder"]
-    rows = parsing.compare(folder) if folder.is_dir() else []
+    rows = parsing_quality.compare(folder) if folder.is_dir() else []
     if not rows:
         raise Unjudgeable(
             f"{folder}: there is no <format>/sources/<file> in it, and no document in several "
             "formats (such as manual.md and manual.html)."
         )
-    return [vars(row) for row in rows], tables.of_parsing(rows)
+    return [vars(row) for row in rows], evaluation_tables.of_parsing(rows)
 
 
 def measure_citations(options: dict[str, Any]) -> Result:
     """Compare what is said of each claim with its label."""
-    return measuring.measure(options["file"])
+    return citation_quality.measure(options["file"])
 
 
 def measure_injection(options: dict[str, Any]) -> Result:
@@ -207,9 +209,9 @@ def measure_injection(options: dict[str, Any]) -> Result:
     orders = injection.orders_of(options["file"])[: options["limit"]]
     model = Obedient()
     call_command("migrate", verbosity=0)
-    with rehearsing(model.reply) as server, progress("orders") as watch:
+    with rehearsing(model.reply) as server, progress_bar("orders") as watch:
         figures = injection.evaluate(
-            orders, server, model, lambda text, where: answer.ask(text, where).turn, watch
+            orders, server, model, lambda text, where: bench_answer.ask(text, where).turn, watch
         )
     return figures, of_injection(figures)
 

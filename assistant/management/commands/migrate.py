@@ -8,7 +8,7 @@ from django.core.management.commands import migrate
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
-from assistant.migration import refuse_foreign
+from assistant.commandline import refuse_foreign
 
 LOCK = 0x0D0CE30
 

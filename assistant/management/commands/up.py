@@ -16,10 +16,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import IntegrityError, connection
 from rich.console import Console
 
-from assistant import embedded
 from assistant.health import missing_parts
+from assistant.local import shared_servers
+from assistant.local.processes import python, supervise
 from assistant.management.commands.workers import processes
-from assistant.processes import python, supervise
 from knowledge.models import Collection
 
 OWN_DOCUMENTATION = "docent"
@@ -62,7 +62,7 @@ class Command(BaseCommand):
         code = supervise(
             processes([]) | {"web": python("serve", "--host", host, "--port", str(port))}, announce
         )
-        embedded.leave(wait=True)
+        shared_servers.leave(wait=True)
         sys.exit(code)
 
     def _admin(self, console: Console) -> None:
@@ -101,7 +101,7 @@ def _keep_servers() -> None:
     """Start the embedded servers again should their keeper be killed; costs next to nothing."""
     while True:
         time.sleep(KEEP_SECONDS)
-        embedded.join()
+        shared_servers.join()
 
 
 def _await_readiness(console: Console) -> None:

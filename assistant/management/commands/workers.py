@@ -12,12 +12,12 @@ from celery.exceptions import SecurityWarning
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents import leaving, sweeper
 from agents.names import Role
-from agents.warmth import warm
+from agents.steps import shutdown, sweeper
+from agents.steps.preload import warm
 from assistant.celery import app
-from assistant.processes import python, supervise
-from knowledge.names import INGEST_QUEUE
+from assistant.local.processes import python, supervise
+from knowledge.identifiers import INGEST_QUEUE
 
 SWEEPER, INGEST = "sweeper", "ingest"
 NAMES = (*Role, INGEST, SWEEPER)
@@ -93,7 +93,7 @@ def consume(names: Sequence[str]) -> None:
         names = [name for name in names if name != SWEEPER]
         threading.Thread(target=sweeper.run, name=SWEEPER, daemon=True).start()
     roles = [Role(name) for name in names if name != INGEST]
-    leaving.in_time()
+    shutdown.in_time()
     threading.Thread(target=warm, args=(roles,), name="warmth", daemon=True).start()
     queues = [INGEST_QUEUE if name == INGEST else Role(name).queue for name in names]
     # Celery warns root because of pickle; these workers accept JSON only.

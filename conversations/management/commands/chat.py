@@ -10,12 +10,11 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from agents.names import Role, Status
-from conversations.crew import crew
+from conversations.answers import reply
+from conversations.api import SESSION
 from conversations.errors import ConversationError
-from conversations.progress import watch
-from conversations.reply import reply
-from conversations.serializers import SESSION
 from conversations.services import Asker, ask, usable, wait
+from conversations.terminal import crew, watch
 from knowledge.collections import named
 from knowledge.errors import UnknownCollection
 

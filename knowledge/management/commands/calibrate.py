@@ -14,7 +14,7 @@ from rich.text import Text
 from knowledge.calibration import Outcome, calibrate
 from knowledge.collections import named
 from knowledge.errors import KnowledgeError
-from knowledge.management.progress import progress
+from knowledge.management.console import progress_bar
 from knowledge.models import Collection
 
 BAR_WIDTH = 24
@@ -49,7 +49,7 @@ class Command(BaseCommand):
         done, failed = [], []
         for collection in wanted(options["collections"]):
             try:
-                with progress(f"questions to {collection.name}") as watch:
+                with progress_bar(f"questions to {collection.name}") as watch:
                     outcome = calibrate(collection, watch)
             except KnowledgeError as error:
                 failed.append(f"{collection.name}: {error}")

@@ -11,7 +11,7 @@ from rich.console import Console
 from knowledge import ingestion
 from knowledge.collections import named
 from knowledge.errors import KnowledgeError
-from knowledge.management.printing import receipt_table
+from knowledge.management.console import receipt_table
 from knowledge.models import Document
 
 

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from rich.table import Table
 
 from knowledge.archive import export
-from knowledge.archive.records import Manifest
+from knowledge.archive.archive_format import Manifest
 from knowledge.collections import named
 from knowledge.errors import KnowledgeError
 

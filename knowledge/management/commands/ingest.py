@@ -8,12 +8,11 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 
 from knowledge import ingestion
-from knowledge.bell import ring
 from knowledge.errors import KnowledgeError
-from knowledge.ingestion.planning import divided
+from knowledge.ingestion.jobs import ring
+from knowledge.ingestion.plan import divided
 from knowledge.ingestion.report import report
-from knowledge.management.printing import overview, remarks, standing, summary
-from knowledge.management.watching import watched
+from knowledge.management.console import overview, remarks, standing, summary, watched
 from knowledge.models import Ingest
 
 DEFAULT_COLLECTION = "documents"

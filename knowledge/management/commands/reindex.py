@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from knowledge import collections, reindexing
-from knowledge.embedding import models
+from knowledge import collections, reindex
+from knowledge.embedding import registry
 from knowledge.errors import KnowledgeError
 from knowledge.models import Collection
-from knowledge.reindexing import Outcome, Plan
+from knowledge.reindex import Outcome, Plan
 
 COLUMNS = (
     TextColumn("{task.percentage:>3.0f} %"),
@@ -76,19 +76,19 @@ def carried_out(
 ) -> dict[str, Any]:
     """Do what the options say; return what came of it as JSON values."""
     if options["drop"]:
-        gone = reindexing.drop(collection, options["drop"])
+        gone = reindex.drop(collection, options["drop"])
         console.print(f"{gone:,} vectors of {options['drop']} removed.")
         return {"removed": gone}
     if options["back"]:
-        return said(reindexing.back(collection, options["embedding_model"]), collection, console)
-    embedder = models.named(options["embedding_model"] or collection.embedding_model)
-    planned = reindexing.plan(collection, embedder)
+        return said(reindex.back(collection, options["embedding_model"]), collection, console)
+    embedder = registry.named(options["embedding_model"] or collection.embedding_model)
+    planned = reindex.plan(collection, embedder)
     console.print(table(planned, collection, embedder.name))
     if options["dry_run"]:
         return {"plan": planned.as_json()}
     with Progress(*COLUMNS, console=console, transient=True) as progress:
         task = progress.add_task("", total=planned.missing)
-        outcome = reindexing.reindex(
+        outcome = reindex.reindex(
             collection,
             embedder.name,
             force=options["force"],

@@ -10,14 +10,10 @@ import pypdfium2 as pdfium
 from pypdfium2 import raw
 
 from knowledge.errors import Unreadable
-from knowledge.parsing.limits import Limits
 from knowledge.parsing.office import NAMELESS
-from knowledge.parsing.page import Page, as_date, assembled
-from knowledge.parsing.pdf.blocks import blocks
-from knowledge.parsing.pdf.furniture import without_furniture
-from knowledge.parsing.pdf.headings import Headings, Outline, body_size, key
-from knowledge.parsing.pdf.lines import Line, lines_of
-from knowledge.parsing.pdf.writing import Writer
+from knowledge.parsing.parsed_page import Limits, Page, as_date, assembled
+from knowledge.parsing.pdf.layout import Line, lines_of, without_furniture
+from knowledge.parsing.pdf.structure import Headings, Outline, Writer, blocks, body_size, key
 
 BOOKMARKS = 10_000
 # The share of signs that stand for nothing above which a text is none.

@@ -7,9 +7,9 @@ import pytest
 import redis
 from pytest_django import Settings
 
-from agents import events
 from agents.llm import breaker
 from agents.llm.outcomes import ModelFailure, Outcome
+from agents.steps import events
 from knowledge.providers import Provider
 
 DOWN = ModelFailure(Outcome.SERVER_ERROR, "it fails (500)")

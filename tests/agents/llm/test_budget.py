@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.utils.timezone import now
 from pytest_django import Settings
 
-from agents.llm import budget
+from agents.llm import cost
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.models import Budget, ModelCall
 from prompts.prompt import Prompt
@@ -40,7 +40,7 @@ def spend(cost: float | None, owner: str = "user:1/ada", **changes: Any) -> None
 def refused(owner: str = "user:1/ada", key: str = "") -> str:
     """Why the owner may not spend; empty: it may."""
     try:
-        budget.allow(owner, key)
+        cost.allow(owner, key)
     except ModelFailure as failure:
         return str(failure) if failure.outcome is Outcome.BUDGET_SPENT else ""
     return ""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from agents.llm import dialects, transport
+from agents.llm import client, dialects
 from agents.llm.outcomes import ModelFailure
 from tests.agents.llm.asking import request, shaped_request
 from tests.scripted import Asked, Said, Scripted, scripted
@@ -57,18 +57,18 @@ def test_what_a_server_refuses_is_said_otherwise_and_only_the_first_call_pays(
     models: Scripted, refused: list[str], instead: dict[str, Any]
 ) -> None:
     models.says("probe", Choosy(*refused))
-    reply = transport.send(shaped_request(), seconds=5.0)
+    reply = client.send(shaped_request(), seconds=5.0)
     assert reply.text == '{"good": true}'
     first = len(models.server.ledger)
     assert first > 1
-    transport.send(shaped_request(), seconds=5.0)
+    client.send(shaped_request(), seconds=5.0)
     assert len(models.server.ledger) == first + 1
     assert instead.items() <= models.server.ledger[-1].body.items()
 
 
 def test_the_shape_stands_in_the_prompt_when_the_server_takes_no_schema(models: Scripted) -> None:
     models.says("probe", Choosy("json_schema"))
-    transport.send(shaped_request(), seconds=5.0)
+    client.send(shaped_request(), seconds=5.0)
     first, second = models.server.ledger
     assert '"required"' not in first.system
     assert '"required": ["good"]' in second.system
@@ -78,7 +78,7 @@ def test_the_shape_stands_in_the_prompt_when_the_server_takes_no_schema(models: 
 def test_what_did_not_help_is_not_remembered(models: Scripted) -> None:
     models.says("probe", error("Invalid 'temperature' or something"))
     with pytest.raises(ModelFailure):
-        transport.send(request(), seconds=5.0)
+        client.send(request(), seconds=5.0)
     server = settings.PROVIDERS["scripted"]
     assert dialects.of(server, "fake") == dialects.Dialect()
 
@@ -86,7 +86,7 @@ def test_what_did_not_help_is_not_remembered(models: Scripted) -> None:
 def test_a_number_that_is_too_large_does_not_change_how_it_is_called(models: Scripted) -> None:
     models.says("probe", error("max_tokens is too large: 100. This model supports at most 64"))
     with pytest.raises(ModelFailure, match="at most 64"):
-        transport.send(request(), seconds=5.0)
+        client.send(request(), seconds=5.0)
     assert len(models.server.ledger) == 1
 
 
@@ -97,14 +97,14 @@ def test_a_model_without_a_system_role_gets_it_all_from_the_user(models: Scripte
         return Said("yes")
 
     models.says("probe", refusing)
-    transport.send(request(), seconds=5.0)
+    client.send(request(), seconds=5.0)
     (message,) = models.server.ledger[-1].body["messages"]
     assert message == {"role": "user", "content": "# probe\n\nHello?"}
 
 
 def test_one_model_learns_nothing_about_another(models: Scripted) -> None:
     models.says("probe", Choosy("temperature"))
-    transport.send(request(), seconds=5.0)
+    client.send(request(), seconds=5.0)
     models.says("probe", Said("yes"))
-    transport.send(replace(request(), model="other@scripted"), seconds=5.0)
+    client.send(replace(request(), model="other@scripted"), seconds=5.0)
     assert "temperature" in models.server.ledger[-1].body

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from agents.llm.choices import Choice
 from agents.llm.journal import Subject
 from agents.llm.model import Model
+from agents.llm.requests import Choice
 from agents.models import ModelCall
 from knowledge import ingestion
 from knowledge.ingestion import removal

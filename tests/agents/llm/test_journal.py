@@ -9,15 +9,15 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils.timezone import now
 
-from agents import outage
 from agents.llm import journal
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.models import ModelCall
-from agents.trace import trace
+from agents.steps import step_lease
+from agents.trace.trace import trace
 from prompts.prompt import Prompt
 from tests import factories
 from tests.agents.llm.asking import GOOD, Verdict, llm
-from tests.agents.test_outage import broken
+from tests.agents.steps.test_outage import broken
 from tests.scripted import Asked, Said, Scripted, shaped
 
 ASKED: dict[str, Any] = {"question": "Is it good?", "hour": "noon"}
@@ -286,7 +286,7 @@ def test_a_reply_is_stored_once_though_the_connection_broke(
     models: Scripted, probe: Prompt, monkeypatch: pytest.MonkeyPatch, after: bool
 ) -> None:
     models.says("probe", GOOD)
-    monkeypatch.setattr(outage, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(step_lease, "PAUSE_SECONDS", 0)
     monkeypatch.setattr(journal, "_store", broken(2, journal._store, after=after))
     llm().ask(probe, Verdict, **ASKED)
     assert len(models.server.ledger) == ModelCall.objects.count() == 1

@@ -7,10 +7,10 @@ import pytest
 from django.conf import settings
 from pytest_django import DjangoAssertNumQueries
 
-from agents.bench.modelserver import Script
 from agents.llm import breaker
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.models import ModelCall
+from assistant.lab.model_server import Script
 from knowledge.providers import Provider
 from prompts.prompt import Prompt
 from tests.agents.llm.asking import GOOD, Verdict, llm

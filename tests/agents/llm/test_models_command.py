@@ -9,8 +9,8 @@ from django.conf import settings
 from django.core.management import call_command
 
 from agents.llm import breaker
-from agents.llm.choices import Choice
 from agents.llm.outcomes import ModelFailure, Outcome
+from agents.llm.requests import Choice
 from agents.models import ModelCall, Price
 from tests.scripted import Asked, Said, Scripted, shaped
 

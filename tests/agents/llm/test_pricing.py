@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from agents.llm.pricing import cost
+from agents.llm.cost import cost
 from agents.llm.requests import Usage
 from agents.models import Price
 

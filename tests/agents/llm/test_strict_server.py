@@ -7,13 +7,13 @@ import pytest
 from django.conf import settings
 from environs import Env
 
-from agents.bench.modelserver import serving
 from agents.llm import breaker, dialects
 from agents.llm.journal import Subject
 from agents.llm.model import Model
 from agents.models import ModelCall
 from agents.names import Role
-from assistant.askers import choices, resolved
+from assistant.environment import choices, resolved
+from assistant.lab.model_server import serving
 from knowledge.providers import from_environment
 from prompts.prompt import Prompt
 from tests.agents.llm.asking import Verdict

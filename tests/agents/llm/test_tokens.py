@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agents import events
-from agents.llm.tokens import Tokens
+from agents.llm.requests import Tokens
+from agents.steps import events
 
 STREAM = "test:tokens"
 
@@ -18,7 +18,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     """A clock that stands still until the test moves it."""
     clock = SimpleNamespace(seconds=100.0)
     clock.monotonic = lambda: clock.seconds
-    monkeypatch.setattr("agents.llm.tokens.time", clock)
+    monkeypatch.setattr("agents.llm.requests.time", clock)
     events.connection().delete(STREAM)
     yield clock
     events.connection().delete(STREAM)

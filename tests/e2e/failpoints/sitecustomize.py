@@ -224,8 +224,8 @@ def of_pipeline(pipeline: Any) -> None:
     wrap(pipeline.Pipeline, "write", after("after_commit"))
 
 
-def of_closing(closing: Any) -> None:
-    """Put moments after documents were removed, and around the commit that ends the job."""
+def of_completion(completion: Any) -> None:
+    """Put moments after all items, after removals, and around the commit that ends the job."""
 
     def ending(act: Act) -> Act:
         def acting(*args: Any, **values: Any) -> Any:
@@ -235,14 +235,10 @@ def of_closing(closing: Any) -> None:
 
         return acting
 
-    wrap(closing, "follow", after("after_removal"))
-    wrap(closing, "end", after("before_commit_of_end"))
-    wrap(closing, "end", ending)
-
-
-def of_running(running: Any) -> None:
-    """Put a moment after all items, before the job is closed."""
-    wrap(running, "close", before("before_finish"))
+    wrap(completion, "close", before("before_finish"))
+    wrap(completion, "follow", after("after_removal"))
+    wrap(completion, "end", after("before_commit_of_end"))
+    wrap(completion, "end", ending)
 
 
 def of_conf(conf: Any) -> None:
@@ -263,20 +259,19 @@ def of_conf(conf: Any) -> None:
 
 PATCHES: dict[str, Callable[[Any], None]] = {
     "django.conf": of_conf,
-    "agents.steps": of_steps,
+    "agents.steps.steps": of_steps,
     "agents.manager": of_manager,
     "agents.envelopes": of_envelopes,
     "agents.llm.journal": of_journal,
-    "agents.events": of_events,
-    "knowledge.search.recent": of_recent,
-    "knowledge.ingestion.holding": of_holding,
-    "knowledge.reading.process": of_reading,
-    "knowledge.ingestion.describing": of_describing,
-    "knowledge.ingestion.encoding": of_encoding,
-    "knowledge.ingestion.pages": of_pages,
+    "agents.steps.events": of_events,
+    "knowledge.search.cache": of_recent,
+    "knowledge.ingestion.job_lease": of_holding,
+    "knowledge.sandbox.reader": of_reading,
+    "knowledge.ingestion.describer": of_describing,
+    "knowledge.ingestion.job_vectors": of_encoding,
+    "knowledge.ingestion.decisions": of_pages,
     "knowledge.ingestion.pipeline": of_pipeline,
-    "knowledge.ingestion.closing": of_closing,
-    "knowledge.ingestion.running": of_running,
+    "knowledge.ingestion.completion": of_completion,
 }
 
 

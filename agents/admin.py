@@ -1,0 +1,301 @@
+"""Admin of the agents: turns, faults, queues, and what language models were asked and may cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.db.models.fields.json import KT
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.text import Truncator
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+
+from agents.api import UsageQuery
+from agents.llm.outcomes import Outcome
+from agents.models import Budget, Envelope, Fault, ModelCall, Price
+from agents.names import Status
+from agents.trace.metrics import overview
+from agents.trace.queues import UNHEARD_AFTER
+from agents.trace.trace import timeline
+from agents.trace.usage import PARTS, calls_of, figures, spent
+from knowledge.providers import allowed, parts
+from knowledge.read_only_admin import RecordAdmin, pretty
+
+STATUS_COLOURS: dict[str, str] = {
+    Status.RUNNING: "info",
+    Status.COMPLETED: "success",
+    Status.AWAITING_USER: "warning",
+    Status.EXPIRED: "warning",
+    Status.FAILED: "danger",
+}
+EMPTY: tuple[Any, ...] = (None, "", [], {})
+
+
+@admin.register(Envelope)
+class EnvelopeAdmin(RecordAdmin):
+    """Turns: what was asked, every step of the answer, and all that is in the payload."""
+
+    record_template = "agents/envelope.html"
+    list_display = ("question", "state", "route", "steps", "work", "error_id", "began")
+    list_display_links = ("question",)
+    list_filter = ("status", "create_ts")
+    search_fields = ("id", "conversation_id", "error_id", "memory__text")
+    search_help_text = "Id of a turn or a conversation, error number, or words of the question"
+    date_hierarchy = "create_ts"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Envelope]:
+        """Turns with what the list says about them, without their payloads."""
+        turns: QuerySet[Envelope] = super().get_queryset(request)
+        return turns.annotate(asked=KT("memory__text"), routed=KT("payload__route")).defer(
+            "memory", "payload"
+        )
+
+    def record(self, row: Any) -> dict[str, Any]:
+        """Return the turn with its steps drawn and its payload as text."""
+        calls = list(calls_of(row.pk).defer("request", "reply"))
+        spans = timeline(row, list(row.steps.all()), calls)
+        payload = sorted(row.payload.items())
+        return {
+            "row": row,
+            "question": row.memory.get("text", ""),
+            "spans": [
+                (span, pretty(span.step.output) if span.step.output else "") for span in spans
+            ],
+            "payload": [(name, pretty(value)) for name, value in payload if value not in EMPTY],
+            "empty": [name for name, value in payload if value in EMPTY],
+            "faults": row.faults.all(),
+            "usage": spent(calls_of(row.pk)) if calls else None,
+        }
+
+    @display(description="Question", ordering="asked")
+    def question(self, envelope: Any) -> str:
+        """The beginning of what was asked."""
+        return Truncator(envelope.asked or str(envelope.pk)).chars(80)
+
+    @display(description="Status", ordering="status", label=STATUS_COLOURS)
+    def state(self, envelope: Envelope) -> tuple[str, str]:
+        """Where it stands."""
+        return envelope.status, envelope.get_status_display()
+
+    @display(description="Route", ordering="routed")
+    def route(self, envelope: Any) -> str:
+        """The route the turn took."""
+        return envelope.routed or ""
+
+    @display(description="Steps", ordering="step_count")
+    def steps(self, envelope: Envelope) -> int:
+        """Number of steps so far."""
+        return envelope.step_count
+
+    @display(description="Work", ordering="total_processing_time")
+    def work(self, envelope: Envelope) -> str:
+        """Milliseconds of work, waiting left out."""
+        return f"{envelope.total_processing_time * 1000:,.0f}\N{NO-BREAK SPACE}ms"
+
+    @display(description="Began", ordering="create_ts")
+    def began(self, envelope: Envelope) -> datetime:
+        """When the message was taken."""
+        return envelope.create_ts
+
+
+@admin.register(Fault)
+class FaultAdmin(RecordAdmin):
+    """Faults, found by the code the user was shown."""
+
+    record_template = "agents/fault.html"
+    list_display = ("code", "role", "short", "created")
+    list_filter = ("role", "created")
+    search_fields = ("code", "summary")
+    search_help_text = "Error number, or words of the error"
+
+    @display(description="Summary")
+    def short(self, fault: Fault) -> str:
+        """The beginning of the summary."""
+        return Truncator(fault.summary).chars(120)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One row of figures, and how long its bar is, in percent; text, or it would be localised."""
+
+    row: dict[str, Any]
+    width: str
+
+
+def chart(rows: Sequence[dict[str, Any]]) -> list[Column]:
+    """Return the rows with bars for what they cost, or for their tokens where nothing cost any."""
+    measure = "priced_cost" if any(row["priced_cost"] for row in rows) else "tokens"
+    sizes = [
+        row["priced_cost"]
+        if measure == "priced_cost"
+        else row["input_tokens"] + row["output_tokens"]
+        for row in rows
+    ]
+    most = max(sizes, default=0) or 1
+    return [Column(row, f"{100 * size / most:.2f}") for row, size in zip(rows, sizes, strict=True)]
+
+
+OUTCOME_COLOURS = {each.value: "success" if each is Outcome.OK else "danger" for each in Outcome}
+
+
+@admin.register(ModelCall)
+class ModelCallAdmin(RecordAdmin):
+    """Model calls: what was asked, what was replied, how long it took and what it cost."""
+
+    record_template = "agents/call.html"
+    list_before_template = "agents/calls.html"  # type: ignore[assignment]  # Unfold: None
+    list_display = ("created", "role", "prompt", "model", "state", "tokens", "price", "took")
+    list_display_links = ("created", "prompt")
+    list_filter = ("outcome", "role", "model", "prompt", "created")
+    search_fields = ("subject", "prompt", "model", "error")
+    search_help_text = "Id of a turn, name of a prompt or model, or words of an error"
+    date_hierarchy = "created"
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page of usage."""
+        page = self.admin_site.admin_view(self.usage_view)
+        return [path("usage/", page, name="agents_modelcall_usage"), *super().get_urls()]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ModelCall]:
+        """Calls without what was said, which only their own pages show."""
+        calls: QuerySet[ModelCall] = super().get_queryset(request)
+        return calls.defer("request", "reply", "tool_calls")
+
+    def record(self, row: Any) -> dict[str, Any]:
+        """Return the call with its messages apart from the rest of the request."""
+        request = {name: value for name, value in row.request.items() if name != "messages"}
+        return {
+            "row": row,
+            "messages": row.request.get("messages", []),
+            "request": pretty(request),
+            "attempts": row.attempts,
+            "tool_calls": pretty(row.tool_calls) if row.tool_calls else "",
+        }
+
+    def usage_view(self, request: HttpRequest) -> HttpResponse:
+        """Show calls, tokens, cost and time between two days."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        query = UsageQuery(data=request.GET)
+        context = self.admin_site.each_context(request) | {
+            "title": "Usage of language models",
+            "parts": list(PARTS),
+            "first": request.GET.get("from", ""),
+            "last": request.GET.get("to", ""),
+        }
+        if query.is_valid():
+            found = figures(**query.validated_data)
+            days = {"first": f"{found['from']}", "last": f"{found['to']}"}
+            context |= {"figures": found, "bars": chart(found["rows"])} | days
+        else:
+            context["errors"] = [error for said in query.errors.values() for error in said]
+        return TemplateResponse(request, "agents/usage.html", context)
+
+    @display(description="Outcome", ordering="outcome", label=OUTCOME_COLOURS)
+    def state(self, call: ModelCall) -> tuple[str, str]:
+        """What it came to."""
+        return call.outcome, call.get_outcome_display()
+
+    @display(description="Tokens")
+    def tokens(self, call: ModelCall) -> str:
+        """Tokens in and out, as far as they were counted."""
+        if call.cached_from_id:
+            return "cached"
+        counted = (call.input_tokens, call.output_tokens)
+        return " → ".join("?" if each is None else f"{each:,}" for each in counted)
+
+    @display(description="USD", ordering="cost")
+    def price(self, call: ModelCall) -> str:
+        """What it cost; empty when that is not known."""
+        return "" if call.cost is None else f"{call.cost:.6f}"
+
+    @display(description="Took", ordering="seconds")
+    def took(self, call: ModelCall) -> str:
+        """Milliseconds until the reply was there."""
+        return f"{call.seconds * 1000:,.0f}\N{NO-BREAK SPACE}ms"
+
+
+LEAST = Decimal(0)
+
+
+class PriceForm(forms.ModelForm):
+    """A model that Docent could ask, and prices that are none below zero."""
+
+    class Meta:
+        model = Price
+        fields = ("model", "input_per_million", "output_per_million")
+
+    def clean_model(self) -> str:
+        """Return the name as calls are stored under it: model@provider."""
+        name, provider = parts(self.cleaned_data["model"])
+        if not name or provider not in settings.PROVIDERS:
+            raise forms.ValidationError(
+                f"Write model@provider, with one of these providers: {allowed()}."
+            )
+        return f"{name}@{provider}"
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse prices below zero."""
+        return _not_negative(self, super().clean(), "input_per_million", "output_per_million")
+
+
+class BudgetForm(forms.ModelForm):
+    """A user whose keys may spend this much in a day."""
+
+    class Meta:
+        model = Budget
+        fields = ("owner", "usd_per_day")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a budget below zero."""
+        return _not_negative(self, super().clean(), "usd_per_day")
+
+
+def _not_negative(
+    form: forms.ModelForm, cleaned: dict[str, Any] | None, *names: str
+) -> dict[str, Any]:
+    given = cleaned or {}
+    for name in names:
+        if given.get(name) is not None and given[name] < LEAST:
+            form.add_error(name, "This must be 0 or more.")
+    return given
+
+
+@admin.register(Price)
+class PriceAdmin(ModelAdmin):
+    """Prices that hold here, in place of the published ones; calls made before keep theirs."""
+
+    form = PriceForm
+    list_display = ("model", "input_per_million", "output_per_million")
+    search_fields = ("model",)
+
+
+@admin.register(Budget)
+class BudgetAdmin(ModelAdmin):
+    """Budgets of single users, for all their keys; everybody else has DAILY_BUDGET_PER_KEY."""
+
+    form = BudgetForm
+    list_display = ("owner", "usd_per_day")
+    list_select_related = ("owner",)
+    search_fields = ("owner__username",)
+
+
+def queues_page(request: HttpRequest) -> HttpResponse:
+    """Show every queue as it is now, to who may look at turns."""
+    if not request.user.has_perm("agents.view_envelope"):
+        raise PermissionDenied
+    context = admin.site.each_context(request) | {
+        "title": "Queues",
+        "overview": overview(),
+        "long": int(UNHEARD_AFTER),
+    }
+    return TemplateResponse(request, "agents/queues.html", context)

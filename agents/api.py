@@ -1,0 +1,152 @@
+"""API for operators: queues, usage, and metrics for Prometheus."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.timezone import now
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from drf_spectacular.utils import extend_schema
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from rest_framework import serializers
+from rest_framework.permissions import IsAdminUser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agents.trace.metrics import exposition, overview
+from agents.trace.queues import State
+from agents.trace.usage import PARTS, figures
+
+USUAL_DAYS = 30
+
+
+class UsageQuery(serializers.Serializer[Any]):
+    """The query of `GET /api/admin/usage/`."""
+
+    to = serializers.DateField(required=False, help_text="Last day (UTC); today when left out.")
+    by = serializers.ChoiceField(choices=list(PARTS), default="day")
+
+    def get_fields(self) -> dict[str, Any]:
+        """Add `from`, which is no name in Python."""
+        first = serializers.DateField(
+            required=False, help_text=f"First day (UTC); {USUAL_DAYS} days before `to`."
+        )
+        return {"from": first, **super().get_fields()}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Fill in the days that were left out. Refuses a first day after the last."""
+        until = attrs.get("to") or now().date()
+        since = attrs.get("from") or until - timedelta(days=USUAL_DAYS - 1)
+        if since > until:
+            raise serializers.ValidationError({"from": "The first day comes after the last."})
+        return {"since": since, "until": until, "by": attrs["by"]}
+
+
+class UsageRow(serializers.Serializer[Any]):
+    """The calls of one day, role, model or owner."""
+
+    name = serializers.CharField()
+    model_calls = serializers.IntegerField(help_text="Calls that were made.")
+    cached_calls = serializers.IntegerField(help_text="Calls an earlier reply answered.")
+    failed_calls = serializers.IntegerField(help_text="Calls without a usable reply.")
+    input_tokens = serializers.IntegerField()
+    output_tokens = serializers.IntegerField()
+    cost = serializers.FloatField(
+        allow_null=True, help_text="US dollars; null when the price of a call is not known."
+    )
+    priced_cost = serializers.FloatField(help_text="US dollars of the calls whose price is known.")
+    unpriced_calls = serializers.IntegerField()
+    p50_seconds = serializers.FloatField(allow_null=True, help_text="Median of a reply's time.")
+    p95_seconds = serializers.FloatField(allow_null=True)
+
+
+class UsageFigures(serializers.Serializer[Any]):
+    """What models were asked between two days, part by part."""
+
+    to = serializers.DateField()
+    by = serializers.CharField()
+    total = UsageRow()
+    rows = UsageRow(many=True)
+
+    def get_fields(self) -> dict[str, Any]:
+        """Add `from`, which is no name in Python."""
+        return {"from": serializers.DateField(), **super().get_fields()}
+
+
+class UsageView(APIView):
+    """Usage of language models: calls, tokens, cost and time."""
+
+    permission_classes = (IsAdminUser,)
+
+    @extend_schema(parameters=[UsageQuery], responses=UsageFigures)
+    def get(self, request: Request) -> Response:
+        """Return the figures between two days, by day, role, model or owner."""
+        query = UsageQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        return Response(UsageFigures(figures(**query.validated_data)).data)
+
+
+def _seconds(source: str, about: str) -> serializers.FloatField:
+    return serializers.FloatField(source=source, allow_null=True, help_text=about)
+
+
+class QueueSerializer(serializers.Serializer[Any]):
+    """One queue, with what was seen of its work within the window."""
+
+    name = serializers.CharField(help_text="The role, or `ingest`.")
+    queue = serializers.CharField(help_text="Its name in Redis.")
+    state = serializers.ChoiceField(choices=[(state.value, state.name) for state in State])
+    consumers = serializers.IntegerField(
+        allow_null=True, help_text="Workers that listen; null when Redis does not answer."
+    )
+    queued = serializers.IntegerField(help_text="Due, and taken by nobody yet.")
+    postponed = serializers.IntegerField(help_text="Failed, and due again later.")
+    running = serializers.IntegerField(help_text="Under way.")
+    lost = serializers.IntegerField(help_text="Taken by a worker that fell silent.")
+    oldest_seconds = serializers.FloatField(
+        source="oldest", help_text="How long the oldest queued one has been due."
+    )
+    wait_p50_seconds = _seconds("wait.p50", "Median of the time in the queue.")
+    wait_p95_seconds = _seconds("wait.p95", "95th percentile of the time in the queue.")
+    run_p50_seconds = _seconds("run.p50", "Median of the time at work.")
+    run_p95_seconds = _seconds("run.p95", "95th percentile of the time at work.")
+    done = serializers.IntegerField()
+    failures = serializers.IntegerField(help_text="Attempts that failed or were lost.")
+    degraded = serializers.IntegerField(help_text="Done without the model that is set.")
+    add_worker = serializers.CharField(help_text="The command that adds a worker.")
+
+
+class OverviewSerializer(serializers.Serializer[Any]):
+    """The turns under way, and every queue."""
+
+    turns = serializers.IntegerField(help_text="Turns under way.")
+    turns_limit = serializers.IntegerField(help_text="MAX_TURNS.")
+    turns_limit_per_key = serializers.IntegerField(help_text="MAX_TURNS_PER_KEY.")
+    overdue = serializers.IntegerField(help_text="Turns past their deadline that nobody ended.")
+    sweepers = serializers.IntegerField(
+        allow_null=True, help_text="Sweepers that run; null when Redis does not answer."
+    )
+    window_seconds = serializers.IntegerField(
+        help_text="How far back waiting, running, done, failures and degraded look."
+    )
+    queues = QueueSerializer(many=True)
+
+
+class QueuesView(APIView):
+    """Queues: what waits, who listens, and how long the work takes."""
+
+    permission_classes = (IsAdminUser,)
+
+    @extend_schema(responses=OverviewSerializer)
+    def get(self, request: Request) -> Response:
+        """Return the turns under way and every queue as it is now."""
+        return Response(OverviewSerializer(overview()).data)
+
+
+@require_safe
+@never_cache
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Answer Prometheus; no key needed, and nothing in it of what was said."""
+    return HttpResponse(exposition(), content_type=CONTENT_TYPE_PLAIN_0_0_4)

@@ -1,0 +1,158 @@
+"""Pieces: an answer taken apart into what it states, so that one statement can be taken out."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from agents.documentation.citations.markers import markers, without_markers
+from agents.words import content_words
+from knowledge.sentences import ABBREVIATION, closing
+
+FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+HEADING = re.compile(r"^\s{0,3}#{1,6}\s|^\s*\*\*[^*]+\*\*:?\s*$")
+RULE = re.compile(r"^[\s|:*_-]*$")
+PREFIX = re.compile(r"^\s*(?:>\s*)*(?:(?:[-*+\u2022]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)?")
+MARKS = r"(?:\s*\[C\d+\])*+"
+ONLY_MARKS = re.compile(r"^\s*(?:\[C\d+\]\s*)+[.]?\s*$")
+# A Western sentence ends before white space and something that can begin one; markers behind the
+# full stop still belong to it.
+END = re.compile(
+    rf"[.!?\u2026]+[\"'\u201d\u2019\u00bb)*_]*{MARKS}(?=\s+[\"'\u201c\u2018\u00ab(\[*_`\u00bf\u00a1]*"
+    rf"(?:`|[^\W_a-z\u00e0-\u00ff\u0430-\u044f]))|[\u3002\uff01\uff1f]+[\u201d\u300d\u300f\uff09]*{MARKS}"
+)
+# Where a marker belongs: before what ends a sentence, or closes a row.
+CLOSE = re.compile(r"\s*(?:\||[.!?\u2026\u3002\uff01\uff1f]+[\"'\u201d\u2019\u00bb)*_]*)?\s*\Z")
+FINISHED = re.compile(rf"[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019)*_]*{MARKS}\s*\Z")
+# Less says nothing that could be true or false.
+FEWEST_WORDS = 3
+LEADS = (":", "\uff1a", "?", "\uff1f")
+
+
+@dataclass
+class Piece:
+    """A part of an answer as it is written. All texts together are the answer."""
+
+    text: str
+    line: int
+    kind: str = ""  # "prose", "item", "code" or "row"; empty: it states nothing
+
+    @property
+    def said(self) -> str:
+        """What it states, without markers and fences."""
+        bare = without_markers(self.text)
+        if self.kind == "code":
+            return "\n".join(line for line in bare.splitlines() if not FENCE.match(line)).strip()
+        return bare.strip("| \n") if self.kind == "row" else bare
+
+    @property
+    def markers(self) -> list[str]:
+        """The markers it carries."""
+        return markers(self.text)
+
+    @property
+    def claims(self) -> bool:
+        """Whether it says something that needs a source."""
+        if not self.kind or self.said.rstrip("*_ ").endswith(LEADS):
+            return False
+        return self.kind == "code" or len(content_words(self.said)) >= FEWEST_WORDS
+
+    def cite(self, marker: str) -> None:
+        """Give it a marker."""
+        if self.kind == "code":
+            self.text = f"{self.text.rstrip()}\n[{marker}]\n"
+        else:
+            close = CLOSE.search(self.text)
+            end = close.start() if close else len(self.text)
+            self.text = f"{self.text[:end]} [{marker}]{self.text[end:]}"
+
+
+def pieces(answer: str) -> list[Piece]:
+    """Take an answer apart; markers that stand alone on a line belong to what is before them."""
+    found: list[Piece] = []
+    lines = answer.splitlines(keepends=True)
+    place = 0
+    while place < len(lines):
+        line, end = lines[place], place + 1
+        stating = [each for each in found if each.kind]
+        if fence := FENCE.match(line):
+            end = closing(lines, place, fence[1])
+            found.append(Piece("".join(lines[place:end]), place, "code"))
+        elif ONLY_MARKS.match(line) and stating:
+            since = found[found.index(stating[-1]) + 1 :]
+            stating[-1].text += "".join(each.text for each in since) + line
+            del found[len(found) - len(since) :]
+        else:
+            found.extend(_of_line(line, place))
+        place = end
+    for above, below in pairwise(found):
+        # The first row of a table names its columns.
+        if above.kind == "row" and below.text.strip() and RULE.match(below.text):
+            above.kind = ""
+    return found
+
+
+def _of_line(line: str, place: int) -> Iterator[Piece]:
+    if not line.strip() or HEADING.match(line) or RULE.match(line):
+        yield Piece(line, place)
+    elif line.strip().startswith("|"):
+        yield Piece(line, place, "row")
+    else:
+        prefix = PREFIX.match(line)
+        begin = prefix.end() if prefix else 0
+        if begin:
+            yield Piece(line[:begin], place)
+        listed = "item" if line[:begin].strip(" >") else "prose"
+        for sentence in _sentences(line[begin:]):
+            yield Piece(sentence, place, listed)
+
+
+def _sentences(text: str) -> Iterator[str]:
+    begin = 0
+    for end in END.finditer(text):
+        if ABBREVIATION.search(text[begin : end.end()] + " ") or not text[end.end() :].strip():
+            continue
+        after = len(text) - len(text[end.end() :].lstrip())
+        yield text[begin:after]
+        begin = after
+    yield text[begin:]
+
+
+def without(all_pieces: list[Piece], dropped: list[Piece]) -> str:
+    """Return the answer without some pieces; what only led to them goes with them."""
+    gone = [id(each) for each in dropped]
+    kept = [each for each in all_pieces if id(each) not in gone]
+    emptied = {each.line for each in dropped} - {each.line for each in kept if each.kind}
+    kept = [each for each in kept if each.line not in emptied]
+    text = "".join(_ended(each, kept) for each in kept)
+    return _without_loose_ends(text.split("\n")) if dropped else text
+
+
+def _ended(piece: Piece, kept: list[Piece]) -> str:
+    """The piece's text; it ends its line when what ended the line was taken out."""
+    place = next(number for number, each in enumerate(kept) if each is piece)
+    last = place + 1 == len(kept) or kept[place + 1].line != piece.line
+    return (
+        piece.text.rstrip() + "\n" if last and piece.kind and piece.kind != "code" else piece.text
+    )
+
+
+def _without_loose_ends(lines: list[str]) -> str:
+    """Drop headings and lead-ins with nothing below, and gaps that became too wide."""
+    kept: list[str] = []
+    for line in reversed(lines):
+        below = next((each for each in reversed(kept) if each.strip()), "")
+        leads = line.rstrip().endswith(LEADS[:2]) and not markers(line)
+        if (HEADING.match(line) and (not below or HEADING.match(below))) or (leads and not below):
+            continue
+        kept.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(reversed(kept))).strip()
+
+
+def whole(answer: str) -> str:
+    """Return an answer that was cut without the statement that the cut went through."""
+    parts = pieces(answer)
+    last = next((each for each in reversed(parts) if each.kind), None)
+    if last is None or FINISHED.search(last.text):
+        return answer.strip()
+    return without(parts, [last])

@@ -1,0 +1,49 @@
+"""Command: answers texts that start with a slash."""
+
+from django.conf import settings
+
+from agents.attributes import MemoryUpdates
+from agents.contract import View, Writes, agent
+from agents.names import Role
+from agents.words import ENGLISH, LOCALES, Phrase, base, capabilities, named_in
+
+# Characters of what was typed that are shown again.
+SHOWN = 40
+
+
+def _help(language: str) -> str:
+    return f"{capabilities(language, settings.DOMAIN_NAME)} {Phrase.COMMANDS.said_in(language)}"
+
+
+def _set_language(wish: str, language: str) -> Writes:
+    chosen = named_in(wish)
+    if chosen is None:
+        return {"response": Phrase.LANGUAGE_WHICH.said_in(language, examples=", ".join(LOCALES))}
+    if base(chosen) in LOCALES:
+        response = Phrase.LANGUAGE_SET.said_in(chosen)
+    else:
+        response = Phrase.LANGUAGE_OTHER.said_in(chosen, name=wish.strip()[:SHOWN])
+    return {"response": response, "memory_updates": MemoryUpdates(language_preference=chosen)}
+
+
+class Typed(View):
+    """What the command reads."""
+
+    text: str = ""
+    language_preference: str | None = None
+
+
+@agent(Role.COMMAND, reads=Typed, writes=("response", "memory_updates"))
+def obey(view: Typed) -> Writes:
+    """Answer `/help`, `/start` and `/language NAME`; to anything else say what exists."""
+    language = view.language_preference or ENGLISH
+    name, _, rest = view.text.strip().partition(" ")
+    match name.casefold():
+        case "/help":
+            return {"response": _help(language)}
+        case "/start":
+            return {"response": f"{Phrase.WELCOME.said_in(language)} {_help(language)}"}
+        case "/language":
+            return _set_language(rest, language)
+    unknown = Phrase.UNKNOWN_COMMAND.said_in(language, command=name[:SHOWN])
+    return {"response": f"{unknown} {Phrase.COMMANDS.said_in(language)}"}

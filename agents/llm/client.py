@@ -1,0 +1,398 @@
+"""Client: one attempt at one provider over HTTP, and the reply put together from what it sends."""
+
+import asyncio
+import json
+import os
+import threading
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from queue import SimpleQueue
+from typing import Any
+
+import openai
+from httpx2 import HTTPError, Timeout, TimeoutException
+
+from agents.llm import dialects, failures
+from agents.llm.dialects import Dialect
+from agents.llm.outcomes import ModelFailure, Outcome
+from agents.llm.requests import Reply, Request, ToolCall, Usage
+from knowledge.postgres_text import storable
+from knowledge.providers import Provider, UnknownProvider, provider, split
+
+BEGIN, END = "<think>", "</think>"
+
+
+@dataclass
+class Thoughts:
+    """The text of one reply on its way, piece by piece."""
+
+    _held: str = ""  # not decided yet: the beginning may still become a mark
+    _state: str = "beginning"
+
+    def without(self, piece: str) -> str:
+        """Return as much of the text as is known to be said, now that this piece is there."""
+        if self._state == "saying":
+            return piece
+        self._held += piece
+        if self._state == "beginning":
+            begun = self._held.lstrip()
+            if BEGIN.startswith(begun[: len(BEGIN)]) and len(begun) < len(BEGIN):
+                return ""
+            if not begun.startswith(BEGIN):
+                return self._say(self._held)
+            self._state = "thinking"
+        _, ended, said = self._held.partition(END)
+        if not ended or not said.strip():
+            return ""
+        return self._say(said.lstrip())
+
+    def rest(self) -> str:
+        """Return what was held back at the end of the reply: nothing of a thought."""
+        return self._say(self._held) if self._state == "beginning" else ""
+
+    def _say(self, text: str) -> str:
+        self._state, self._held = "saying", ""
+        return text
+
+
+DONE = b"[DONE]"
+# How servers say it that don't say it in OpenAI's words.
+REASONS = {
+    "end_turn": "stop",
+    "eos": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_length": "length",
+    "function_call": "tool_calls",
+    "blocklist": "content_filter",
+    "prohibited_content": "content_filter",
+    "recitation": "content_filter",
+    "safety": "content_filter",
+    "sensitive": "content_filter",
+    "spii": "content_filter",
+}
+LONGEST_REASON = 20
+MOST_TOKENS = 2**31 - 1
+
+
+async def parts(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """Yield the data of each server-sent event; of an answer without events its body, and DONE."""
+    rest, body, told = b"", b"", False
+    async for chunk in chunks:
+        # Only at these bytes: text may hold other characters that end a line somewhere.
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                told = True
+                yield line[5:].strip()
+            elif not told:
+                body += line + b"\n"
+    if rest.startswith(b"data:"):
+        yield rest[5:].strip()
+    elif not told and (whole := (body + rest).strip()):
+        yield whole
+        yield DONE
+
+
+@dataclass
+class Assembly:
+    """A reply as far as it has arrived. `tell` is handed every piece of its text."""
+
+    tell: Callable[[str], None]
+    on_begin: Callable[[], None] | None = None  # told once, when anything arrives
+    has_begun: bool = False
+    begun: float = field(default_factory=time.monotonic)
+    usage: Usage = field(default_factory=Usage)
+    finish: str = ""
+    first_token_seconds: float | None = None
+    _pieces: list[str] = field(default_factory=list)
+    _refusal: list[str] = field(default_factory=list)
+    _calls: list[dict[str, str]] = field(default_factory=list)
+    _thoughts: Thoughts = field(default_factory=Thoughts)
+    _half: str = ""
+
+    @property
+    def text(self) -> str:
+        """What was said so far."""
+        return "".join(self._pieces)
+
+    def add(self, told: dict[str, Any]) -> None:
+        """Add one chunk of a stream, or a whole completion."""
+        if not self.has_begun and self.on_begin:
+            self.on_begin()
+        self.has_begun = True
+        if usage := _dict(told, "usage"):
+            self.usage = _usage(usage)
+        for choice in _dicts(told, "choices"):
+            self.finish = _reason(choice) or self.finish
+            # A stream may end with the message as a whole: that was said already.
+            said = _dict(choice, "delta") or ({} if self._pieces else _dict(choice, "message"))
+            self._refusal += [_text(said.get("refusal"))]
+            for call in _dicts(said, "tool_calls"):
+                self._call(call)
+            self._say(self._thoughts.without(_text(said.get("content"))))
+
+    def reply(self, model: str) -> Reply:
+        """Return the whole reply."""
+        self._say(self._thoughts.rest())
+        refusal = "".join(self._refusal)
+        finish = self.finish or "stop"
+        return Reply(
+            text=self.text or storable(refusal),
+            finish_reason="refusal" if refusal and finish == "stop" else finish,
+            usage=self.usage,
+            model=model,
+            seconds=time.monotonic() - self.begun,
+            first_token_seconds=self.first_token_seconds,
+            tool_calls=tuple(
+                ToolCall(each["id"] or f"call_{place}", each["name"], storable(each["arguments"]))
+                for place, each in enumerate(self._calls)
+            ),
+        )
+
+    def _say(self, text: str) -> None:
+        text = self._half + text
+        # Some servers send the two halves of an emoji apart; one alone is no text.
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        text = text.removesuffix(self._half) if self._half else text
+        if not text:
+            return
+        if self.first_token_seconds is None:
+            self.first_token_seconds = time.monotonic() - self.begun
+        text = storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+        self._pieces.append(text)
+        self.tell(text)
+
+    def _call(self, told: dict[str, Any]) -> None:
+        """Add a piece of a tool call to the one it belongs to, or begin another."""
+        function, known = _dict(told, "function"), _text(told.get("id"))
+        index = told.get("index", -1 if not known else len(self._calls))
+        place = index if isinstance(index, int) and index < len(self._calls) else None
+        # Some servers number every call 0 and tell them apart by their ids.
+        if not self._calls or place is None or known not in {"", self._calls[place]["id"]}:
+            self._calls.append({"id": known, "name": "", "arguments": ""})
+            place = -1
+        call = self._calls[place]
+        arguments = function.get("arguments")
+        call["name"] += _text(function.get("name"))
+        call["arguments"] += json.dumps(arguments) if _is_dict(arguments) else _text(arguments)
+
+
+def _reason(choice: dict[str, Any]) -> str:
+    said = _text(choice.get("finish_reason")).lower()
+    return REASONS.get(said, said)[:LONGEST_REASON]
+
+
+def _usage(told: dict[str, Any]) -> Usage:
+    read = _count(told, "prompt_tokens")
+    cached = _count(_dict(told, "prompt_tokens_details"), "cached_tokens")
+    if read is None or cached is None or cached > read:
+        cached = None
+    return Usage(read, _count(told, "completion_tokens"), cached)
+
+
+def _count(told: dict[str, Any], name: str) -> int | None:
+    value = told.get(name)
+    known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+    return value if known else None
+
+
+def _text(value: Any) -> str:
+    """Return a text; of parts with a type, those that are text."""
+    if isinstance(value, list):
+        return "".join(_text(each.get("text")) for each in value if _is_dict(each))
+    return value if isinstance(value, str) else ""
+
+
+def _dict(told: dict[str, Any], name: str) -> dict[str, Any]:
+    value = told.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _dicts(told: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    value = told.get(name)
+    return (each for each in value if _is_dict(each)) if isinstance(value, list) else iter(())
+
+
+def _is_dict(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+OnText = Callable[[str], None]
+CONNECT_SECONDS = 5.0
+DRAIN_SECONDS = 0.1
+# The status of a refusal that may name a part of the request the server does not take.
+CHOOSY = frozenset({400, 422, 501})
+
+
+def _started() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="models", daemon=True).start()
+    return loop
+
+
+_loop = _started()
+
+
+@cache
+def _client(server: Provider) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(
+        base_url=server.base_url,
+        # Servers of one's own want none; the client wants some.
+        api_key=server.api_key or "none",
+        # Chosen by who runs the machine and meant for other programs.
+        organization="",
+        project="",
+        max_retries=0,
+        # Compressed, pieces would wait until there is enough to compress.
+        default_headers={"Accept-Encoding": "identity"},
+    )
+
+
+def _restart() -> None:
+    """A forked process has neither the loop's thread nor its connections."""
+    global _loop
+    _loop = _started()
+    _client.cache_clear()
+
+
+os.register_at_fork(after_in_child=_restart)
+
+
+def send(
+    request: Request,
+    *,
+    seconds: float,
+    begin: float | None = None,
+    on_text: OnText | None = None,
+) -> Reply:
+    """Return the reply of one attempt, there as a whole within `seconds`. Raises ModelFailure.
+
+    `begin` is within how many seconds something of it must have arrived. `on_text` is handed every
+    piece of the reply while it arrives, in the calling thread.
+    """
+    pieces: SimpleQueue[str | None] = SimpleQueue()
+    asked = asyncio.run_coroutine_threadsafe(
+        _within(request, seconds, begin or seconds, pieces.put), _loop
+    )
+    asked.add_done_callback(lambda _: pieces.put(None))
+    try:
+        while (piece := pieces.get()) is not None:
+            if on_text:
+                on_text(piece)
+        return asked.result()
+    finally:
+        asked.cancel()
+
+
+async def _within(request: Request, seconds: float, begin: float, tell: OnText) -> Reply:
+    try:
+        name, where = split(request.model)
+        server = provider(where)
+    except UnknownProvider as error:
+        raise ModelFailure(Outcome.MODEL_MISSING, str(error)) from error
+    if server.lacks_key:
+        raise failures.without_key(request.model, server)
+    assembly = Assembly(tell)
+    end = asyncio.get_running_loop().time() + seconds
+    try:
+        async with asyncio.timeout(begin) as limit:
+            assembly.on_begin = partial(limit.reschedule, end)
+            return await _spoken(request, name, server, assembly, seconds)
+    except TimeoutError as error:
+        if begin < seconds and not assembly.has_begun:
+            raise failures.not_begun(request.model, begin) from error
+        said = len(assembly.text)
+        raise failures.too_late(request.model, seconds, said) from error
+
+
+async def _spoken(
+    request: Request, name: str, server: Provider, assembly: Assembly, seconds: float
+) -> Reply:
+    """Ask, in ever plainer words as long as the server names what it does not take."""
+    dialect = known = dialects.of(server, name)
+    while True:
+        try:
+            await _asked(request, dialect.parameters(name, request), server, assembly, seconds)
+        except openai.APIStatusError as error:
+            if failures.filtered(error):
+                return Reply("", "content_filter", model=request.model)
+            plainer = _plainer(dialect, error, request)
+            if plainer is None:
+                raise failures.answered(error, request.model, server) from error
+            dialect = plainer
+        else:
+            if dialect != known:
+                dialects.learn(server, name, dialect)
+            return assembly.reply(request.model)
+
+
+def _plainer(dialect: Dialect, error: openai.APIStatusError, request: Request) -> Dialect | None:
+    if error.status_code not in CHOOSY:
+        return None
+    return dialect.without(failures.refusal(error), shaped=bool(request.schema))
+
+
+async def _asked(
+    request: Request,
+    parameters: dict[str, Any],
+    server: Provider,
+    assembly: Assembly,
+    seconds: float,
+) -> None:
+    """Send one HTTP request and add what comes back to the assembly."""
+    timeout = Timeout(seconds, connect=CONNECT_SECONDS)
+    ask: Any = _client(server).chat.completions.with_streaming_response.create
+    try:
+        async with ask(**parameters, timeout=timeout) as response:
+            await _read(response.iter_bytes(), request.model, server, assembly)
+    except openai.APIConnectionError as error:
+        if isinstance(error, openai.APITimeoutError) and not failures.unconnected(error):
+            raise TimeoutError from error
+        raise failures.unreached(error, request.model, server) from error
+    except TimeoutException as error:
+        raise TimeoutError from error
+    except HTTPError as error:
+        raise failures.broken_off(error, request.model, server) from error
+
+
+async def _read(
+    chunks: AsyncIterator[bytes], model: str, server: Provider, assembly: Assembly
+) -> None:
+    part, chosen, done = b"", False, False
+    async with aclosing(parts(chunks)) as told:
+        async for part in told:
+            if done := part == DONE:
+                break
+            values = _values(part, model, server)
+            if error := values.get("error"):
+                raise failures.within(error, model, server)
+            chosen = chosen or "choices" in values
+            assembly.add(values)
+    if part and not chosen:
+        raise failures.no_completion(part.decode(errors="replace"), model, server)
+    if assembly.finish == "error" or not (done or assembly.finish):
+        raise failures.broken_off(EOFError("no end of it came"), model, server)
+    await _drain(chunks)
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read what follows the end, soon: a connection that was read out can be used again."""
+    with suppress(TimeoutError, HTTPError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in chunks:
+                pass
+
+
+def _values(part: bytes, model: str, server: Provider) -> dict[str, Any]:
+    text = part.decode(errors="replace")
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise failures.no_completion(text, model, server) from error
+    if not isinstance(values, dict):
+        raise failures.no_completion(text, model, server)
+    return values

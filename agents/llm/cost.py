@@ -1,0 +1,102 @@
+"""Cost: what a call costs, and what may be spent on models in a day."""
+
+from datetime import UTC, datetime, time
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import QuerySet, Sum
+from django.utils.timezone import now
+from genai_prices import Usage as Counted
+from genai_prices import calc_price
+
+from agents.llm.outcomes import ModelFailure, Outcome
+from agents.llm.requests import Usage
+from agents.models import Budget, ModelCall, Price
+from knowledge.providers import OWN
+
+
+def allow(owner: str, key: str = "") -> None:
+    """Raise ModelFailure (BUDGET_SPENT) when today's money is spent; days are those of UTC.
+
+    DAILY_BUDGET_PER_KEY holds for each key; what a user asks without one counts together. A Budget
+    set in admin holds for all that is asked in the user's name.
+    """
+    try:
+        _allow(owner, key)
+    finally:
+        connection.close()
+
+
+def _allow(owner: str, key: str) -> None:
+    today = ModelCall.objects.filter(created__gte=datetime.combine(now().date(), time(), UTC))
+    if settings.DAILY_BUDGET and _sum(today) >= settings.DAILY_BUDGET:
+        raise ModelFailure(
+            Outcome.BUDGET_SPENT,
+            f"Today's budget of {settings.DAILY_BUDGET:g} USD for models is spent; raise "
+            "DAILY_BUDGET, or wait until midnight UTC.",
+        )
+    # Behind the slash stands for whom the key asked; all of them are spending its money.
+    payer, slash, _ = owner.partition("/")
+    if not payer:
+        return
+    theirs = today.filter(owner__startswith=payer + slash)
+    own = _own(payer)
+    most = own.usd_per_day if own else Decimal(str(settings.DAILY_BUDGET_PER_KEY))
+    counted = theirs if own else theirs.filter(key=key)
+    if most and _sum(counted) >= most:
+        whose = payer if own or not key else f"key {key} of {payer}"
+        raise ModelFailure(
+            Outcome.BUDGET_SPENT,
+            f"Today's budget of {most:f} USD for {whose} is spent; raise it under "
+            "Budgets in admin or by DAILY_BUDGET_PER_KEY, or wait until midnight UTC.",
+        )
+
+
+def _own(payer: str) -> Budget | None:
+    """Return the budget that admin gave a user."""
+    named = payer.removeprefix("user:")
+    return Budget.objects.filter(owner_id=int(named)).first() if named.isdigit() else None
+
+
+def _sum(calls: "QuerySet[ModelCall]") -> Decimal:
+    return calls.aggregate(spent=Sum("cost"))["spent"] or Decimal(0)
+
+
+MILLION = Decimal(1_000_000)
+THOUSAND = 1_000
+
+
+def cost(model: str, usage: Usage) -> Decimal | None:
+    """Return US dollars for a call of `model@provider`, or None when price or count is unknown.
+
+    A price set in admin comes first; then the published one. A model that runs on a server of
+    one's own costs nothing by the call.
+    """
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    if own := Price.objects.filter(model=model).first():
+        spent = usage.input_tokens * own.input_per_million
+        return (spent + usage.output_tokens * own.output_per_million) / MILLION
+    name, _, provider = model.rpartition("@")
+    if provider in OWN:
+        return Decimal(0)
+    counted = Counted(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cached_tokens or 0,
+    )
+    try:
+        return calc_price(counted, name, provider_id=provider).total_price
+    # An unknown model or provider, or counts that cannot be.
+    except (LookupError, ValueError):
+        return None
+
+
+def rates(model: str) -> tuple[Decimal, Decimal] | None:
+    """Return US dollars per million tokens of input and of output; None when not known.
+
+    Of prices that rise with the length of a request, the lowest.
+    """
+    read, written = cost(model, Usage(THOUSAND, 0)), cost(model, Usage(0, THOUSAND))
+    return None if read is None or written is None else (read * THOUSAND, written * THOUSAND)

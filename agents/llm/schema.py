@@ -1,0 +1,152 @@
+"""Schema: the shape of a reply that a model is given, and how one without it is asked again."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from agents.llm.outcomes import ModelFailure, Outcome
+from agents.llm.requests import Request
+from knowledge.postgres_text import storable_json
+from prompts.prompt import Prompt, Rendered
+
+FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
+SHOWN = 200
+PROBLEMS = 5
+# Bounds, in words: strict endpoints refuse a schema with one they don't know, and some that know
+# them take minutes to prepare for a long text. The reply is held to them all the same.
+BOUNDS: Mapping[str, str] = {
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
+    "multipleOf": "a multiple of {}",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "pattern": "of the form {}",
+}
+# What stands for nothing, by the type of a property.
+NOTHING: Mapping[Any, Any] = {"string": "", "array": []}
+LEFT_OUT = {"default", "title", "uniqueItems", "format", *BOUNDS}
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+def schema_of(shape: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a shape as strict endpoints want it.
+
+    Every property is required and none may be added, since strict mode knows no defaults; bounds
+    stand in the descriptions.
+    """
+    schema: dict[str, Any] = _strict(shape.model_json_schema())
+    return schema
+
+
+def _strict(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_strict(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {name: _strict(value) for name, value in node.items() if name not in LEFT_OUT}
+    bounds = [words.format(node[name]) for name, words in BOUNDS.items() if name in node]
+    if bounds:
+        told = [str(node["description"]).rstrip(".")] if "description" in node else []
+        kept["description"] = f"{'; '.join([*told, ', '.join(bounds)])}."
+    if node.get("type") == "object" and "properties" in node:
+        kept["properties"] = {name: _strict(each) for name, each in node["properties"].items()}
+        kept |= {"additionalProperties": False, "required": list(node["properties"])}
+    return kept
+
+
+def parsed(text: str, shape: type[Shape]) -> Shape:
+    """Return the reply in its shape. Raises ModelFailure: EMPTY, MALFORMED or WRONG_SCHEMA."""
+    if not text.strip():
+        raise ModelFailure(Outcome.EMPTY, "the reply is empty")
+    try:
+        schema = shape.model_json_schema()
+        said = _without_nulls(storable_json(_json(text)), schema, schema.get("$defs", {}))
+        return shape.model_validate(said)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, each['loc'])) or 'the reply'}: {each['msg']}"
+            for each in error.errors()[:PROBLEMS]
+        )
+        raise ModelFailure(
+            Outcome.WRONG_SCHEMA,
+            f"the reply does not have the shape asked for: {problems}",
+            said=text,
+        ) from error
+    # Also for a number of too many digits, and for brackets nested without end.
+    except (ValueError, RecursionError) as error:
+        raise ModelFailure(
+            Outcome.MALFORMED,
+            f"the reply is not JSON ({error}): {text.strip()[:SHOWN]!r}",
+            said=text,
+        ) from error
+
+
+def _json(text: str) -> Any:
+    """Read the JSON, also out of a code fence or between two sentences around it."""
+    if fenced := FENCE.match(text):
+        text = fenced[1]
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        begin = text.find("{")
+        if begin < 0:
+            raise
+        return json.JSONDecoder().raw_decode(text, begin)[0]
+
+
+def _without_nulls(value: Any, node: dict[str, Any], named: dict[str, Any]) -> Any:
+    """Take null, where none is allowed, for the nothing that is: many models mean it so."""
+    node = named.get(node.get("$ref", "").removeprefix("#/$defs/"), node)
+    if isinstance(value, list):
+        return [_without_nulls(each, node.get("items", {}), named) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for name, each in value.items():
+        part = node.get("properties", {}).get(name, {})
+        if each is not None or "anyOf" in part:
+            kept[name] = _without_nulls(each, part, named)
+        elif "default" not in part:
+            kept[name] = NOTHING.get(part.get("type"))
+    return kept
+
+
+REPAIR = Prompt("_repair", "problem", "schema")
+# A reply that did not have its shape is worth one more try, of the same model.
+REPAIRABLE = frozenset({Outcome.EMPTY, Outcome.MALFORMED, Outcome.WRONG_SCHEMA})
+# So many times the tokens for a model that used them all up before it said a word.
+THINKING = 4
+
+
+def remedy(failure: ModelFailure) -> Callable[[Request], Request] | None:
+    """Return how a request is put again after this failure; None: it would not help."""
+    if failure.outcome is Outcome.TRUNCATED:
+        return partial(with_room, 2 if failure.said else THINKING)
+    if failure.outcome not in REPAIRABLE:
+        return None
+    said = {"role": "assistant", "content": failure.said or "(nothing)"}
+
+    def mended(request: Request) -> Request:
+        told = _repair(request, failure.problem).messages[1]
+        return replace(request, messages=(*request.messages, said, told))
+
+    return mended
+
+
+def with_room(times: int, request: Request) -> Request:
+    """Return the request with so many times the tokens for its reply."""
+    return replace(request, max_tokens=times * request.max_tokens)
+
+
+def _repair(request: Request, problem: str) -> Rendered:
+    return REPAIR.render({"problem": problem, "schema": json.dumps(request.schema)})

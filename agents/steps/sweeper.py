@@ -1,0 +1,176 @@
+"""Sweeper: rings again what went unheard, frees what was lost, ends what is overdue.
+
+A process of its own that works from PostgreSQL alone, so the outage it is there to notice
+cannot silence it. Any number may run; an advisory lock lets one work at a time.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import redis
+from django.db import Error, connection, transaction
+from django.db.models import F, Q
+from django.utils.timezone import now
+
+from agents import envelopes
+from agents.models import Envelope, Step
+from agents.names import Role, Status
+from agents.steps import events, presence
+from agents.steps.doorbell import ring
+from agents.trace import queues
+from knowledge import liveness
+from knowledge.identifiers import INGEST_QUEUE
+from knowledge.ingestion import jobs
+
+log = logging.getLogger(__name__)
+
+EVERY_SECONDS = 2.0
+UNHEARD_AFTER = timedelta(seconds=5)
+UNHEARD_IN_A_FULL_QUEUE_AFTER = timedelta(seconds=60)
+LOCK = 0x0D0CE27
+BATCH = 500
+
+
+@contextmanager
+def alone() -> Iterator[bool]:
+    """Hold the sweepers' advisory lock; yields False when another holds it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
+        held = bool(cursor.fetchone()[0])
+        try:
+            yield held
+        finally:
+            if held:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+
+
+def sweep() -> dict[str, int]:
+    """Do one round; return how many steps were freed, turns ended and bells rung."""
+    with alone() as held:
+        if not held:
+            return {}
+        return {
+            "expired": expire_overdue(),
+            "freed": free_lost(),
+            "rung": ring_unheard(),
+            "ingests rung": ring_ingests(),
+        }
+
+
+def expire_overdue() -> int:
+    """End turns whose deadline has passed."""
+    overdue = Envelope.objects.filter(status=Status.RUNNING, deadline__lt=now())
+    return sum(each(envelopes.expire, pk) for pk in overdue.values_list("pk", flat=True)[:BATCH])
+
+
+def free_lost() -> int:
+    """Make running steps ready again whose worker is gone; set aside those tried too often."""
+    running = Step.objects.filter(status=Step.Status.RUNNING, envelope__status=Status.RUNNING)
+    workers = running.order_by("worker").values_list("worker", flat=True).distinct()
+    dead = [worker for worker in workers if liveness.died(worker)]
+    lost = running.filter(Q(lease_until__lt=now()) | Q(worker__in=dead))[:BATCH]
+    return sum(each(free, step) for step in lost)
+
+
+def free(step: Step) -> bool:
+    """Give a lost step back, or set it aside; False when somebody took or ended it meanwhile."""
+    with transaction.atomic():
+        # Somebody may be stopped while holding it, and the next sweep comes soon.
+        unlocked = Envelope.objects.select_for_update(skip_locked=True)
+        envelope = unlocked.filter(pk=step.envelope_id).first()
+        taken = Step.objects.select_for_update().filter(
+            pk=step.pk, lease_token=step.lease_token, status=Step.Status.RUNNING
+        )
+        again = taken.first()
+        if envelope is None or envelope.ended or again is None:
+            return False
+        if again.attempt >= Step.ATTEMPTS:
+            envelopes.quarantine(envelope, again, envelopes.LostError())
+        else:
+            taken.update(status="ready", lease_token=None, lease_until=None, rung_at=now())
+            transaction.on_commit(_bell(again), robust=True)
+    return True
+
+
+def each(duty: Callable[[Any], bool], subject: object) -> bool:
+    """Do one duty; one that can't be done must not keep the others from being done."""
+    try:
+        return duty(subject)
+    except (Error, ValueError):
+        log.exception("the sweeper could not %s %s", duty.__name__, subject)
+        return False
+
+
+def ring_unheard() -> int:
+    """Ring for ready steps nobody took. A queue that still holds bells is only busy."""
+    ready = Step.objects.filter(
+        status=Step.Status.READY,
+        envelope__status=Status.RUNNING,
+        available_at__lte=now(),
+    ).filter(Q(rung_at__lt=F("available_at")) | Q(rung_at__lt=now() - UNHEARD_AFTER))
+    unheard = list(ready.order_by("available_at")[:BATCH])
+    busy = _busy({Role(step.role) for step in unheard})
+    due = [
+        step
+        for step in unheard
+        if step.role not in busy or step.rung_at < now() - UNHEARD_IN_A_FULL_QUEUE_AFTER
+    ]
+    Step.objects.filter(pk__in=[step.pk for step in due]).update(rung_at=now())
+    for step in due:
+        _bell(step)()
+    return len(due)
+
+
+def ring_ingests() -> int:
+    """Ring for ingests that wait or whose worker died, unless the queue still holds bells."""
+    jobs.release_dead()
+    overdue = jobs.waiting().filter(created__lt=now() - UNHEARD_AFTER)[:BATCH]
+    if not overdue or _length(INGEST_QUEUE):
+        return 0
+    for job in overdue:
+        jobs.ring(job)
+    return len(overdue)
+
+
+def _bell(step: Step) -> Callable[[], None]:
+    def toll() -> None:
+        ring(step.envelope_id, step.number, Role(step.role))
+
+    return toll
+
+
+def _busy(roles: set[Role]) -> set[Role]:
+    return {role for role in roles if _length(role.queue)}
+
+
+def _length(queue: str) -> int:
+    try:
+        return int(events.connection().llen(queue))
+    except redis.RedisError:
+        return 0
+
+
+def notice_deaf() -> None:
+    """Say which queues have workers that claim to listen and take nothing."""
+    if deaf := queues.deaf():
+        log.warning("alive but deaf, restart their workers: %s", ", ".join(deaf))
+        presence.call_deaf([queues.QUEUES[name] for name in deaf])
+
+
+def run() -> None:
+    """Sweep until the process is told to stop."""
+    while True:
+        presence.announce([presence.SWEEPER])
+        try:
+            done = sweep()
+            if any(done.values()):
+                log.warning("swept: %s", ", ".join(f"{n} {what}" for what, n in done.items() if n))
+            notice_deaf()
+        except Error as error:
+            log.warning("PostgreSQL is away: %s", error)
+            connection.close()
+        time.sleep(EVERY_SECONDS)

@@ -1,0 +1,127 @@
+"""Metrics: queues, turns under way and servers, as pages and Prometheus are shown them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import Error
+from django.utils.timezone import now
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from agents.models import Envelope
+from agents.names import Status
+from agents.steps import presence
+from agents.trace.queues import WINDOW, Queue, State, seen, words
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All there is to see of the work at one moment."""
+
+    queues: list[Queue]
+    turns: int  # under way
+    overdue: int  # past their deadline, and not ended: no sweeper runs
+    sweepers: int | None  # None: Redis is away
+    turns_limit: int
+    turns_limit_per_key: int
+    window_seconds: int = int(WINDOW.total_seconds())
+
+    @property
+    def redis(self) -> bool:
+        """Whether Redis answers."""
+        return self.sweepers is not None
+
+    @property
+    def troubled(self) -> list[Queue]:
+        """The queues that nobody listens to, and the deaf ones."""
+        return [queue for queue in self.queues if queue.state in (State.DESERTED, State.DEAF)]
+
+
+def overview() -> Overview:
+    """Return what there is to see now. Raises django.db.Error when PostgreSQL is away."""
+    said = words()
+    running = Envelope.objects.filter(status=Status.RUNNING)
+    overdue = running.filter(deadline__lt=now()).count()
+    return Overview(
+        queues=seen(said),
+        turns=running.count() - overdue,
+        overdue=overdue,
+        sweepers=None if said is None else sum(presence.SWEEPER in each.queues for each in said),
+        turns_limit=settings.MAX_TURNS,
+        turns_limit_per_key=settings.MAX_TURNS_PER_KEY,
+    )
+
+
+class Watcher(Collector):
+    """Asks anew whenever it is collected."""
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield every metric; only which servers answer when PostgreSQL doesn't."""
+        servers = GaugeMetricFamily(
+            "docent_server_up", "Whether the server answers.", labels=["server"]
+        )
+        try:
+            seen = overview()
+        except Error:
+            servers.add_metric(["postgresql"], 0)
+            return [servers]
+        servers.add_metric(["postgresql"], 1)
+        servers.add_metric(["redis"], int(seen.redis))
+        return [servers, *_of_turns(seen), *_of_queues(seen.queues)]
+
+
+def exposition() -> bytes:
+    """Return the metrics as text, in UTF-8."""
+    registry = CollectorRegistry()
+    registry.register(Watcher())
+    return generate_latest(registry)
+
+
+def _of_turns(seen: Overview) -> Iterator[Metric]:
+    yield _gauge("docent_turns", "Turns under way.", seen.turns)
+    yield _gauge("docent_turns_overdue", "Turns past their deadline.", seen.overdue)
+    yield _gauge("docent_turns_limit", "Turns that may be under way.", seen.turns_limit)
+    if seen.sweepers is not None:
+        yield _gauge("docent_sweepers", "Sweepers that run.", seen.sweepers)
+
+
+def _of_queues(queues: list[Queue]) -> Iterator[Metric]:
+    steps = GaugeMetricFamily("docent_steps", "Open steps.", labels=["role", "state"])
+    oldest = _by_role("docent_queue_oldest_seconds", "How long the oldest queued step is due.")
+    consumers = _by_role("docent_queue_consumers", "Workers that listen.")
+    deaf = _by_role("docent_queue_deaf", "1 when a worker claims to listen and takes nothing.")
+    done = _by_role("docent_recent_done", "Steps done in the last 15 minutes.")
+    failed = _by_role("docent_recent_failures", "Attempts that failed in the last 15 minutes.")
+    degraded = _by_role("docent_recent_degraded", "Steps done without the model that is set.")
+    wait = _spread("docent_recent_wait_seconds", "Waiting in the queue, last 15 minutes.")
+    run = _spread("docent_recent_run_seconds", "Time at work, last 15 minutes.")
+    for queue in queues:
+        for state in ("queued", "postponed", "running", "lost"):
+            steps.add_metric([queue.name, state], getattr(queue, state))
+        oldest.add_metric([queue.name], queue.oldest)
+        if queue.consumers is not None:
+            consumers.add_metric([queue.name], queue.consumers)
+            deaf.add_metric([queue.name], int(queue.state is State.DEAF))
+        done.add_metric([queue.name], queue.done)
+        failed.add_metric([queue.name], queue.failures)
+        degraded.add_metric([queue.name], queue.degraded)
+        for family, spread in ((wait, queue.wait), (run, queue.run)):
+            for quantile, seconds in (("0.5", spread.p50), ("0.95", spread.p95)):
+                if seconds is not None:
+                    family.add_metric([queue.name, quantile], seconds)
+    yield from (steps, oldest, consumers, deaf, done, failed, degraded, wait, run)
+
+
+def _gauge(name: str, about: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, about, value=value)
+
+
+def _by_role(name: str, about: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, about, labels=["role"])
+
+
+def _spread(name: str, about: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, about, labels=["role", "quantile"])

@@ -1,0 +1,204 @@
+"""Queues: what waits on each, who listens to it, and how long its work has taken of late.
+
+All of it is read when it is asked for, from PostgreSQL and Redis: every web process says the same.
+"""
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+import redis
+from django.db import connection
+
+from agents.names import Role
+from agents.steps import presence
+from knowledge.identifiers import INGEST_QUEUE
+
+STEPS = """
+    SELECT role, status, available_at AS due, started, ended, lease_until, attempt,
+           degraded <> '' AS degraded, created
+      FROM agents_step"""
+INGESTS = """
+    SELECT 'ingest' AS role,
+           CASE status WHEN 'queued' THEN 'ready' WHEN 'failed' THEN 'quarantined'
+                       ELSE status END AS status,
+           CASE status WHEN 'queued' THEN updated ELSE created END AS due,
+           started, ended, lease_until, attempts AS attempt, false AS degraded, created
+      FROM knowledge_ingest"""
+
+# Rows: role, queued, postponed, running, lost, and for how many seconds the oldest is due.
+OPEN = f"""
+    SELECT role,
+           count(*) FILTER (WHERE status = 'ready' AND due <= now()),
+           count(*) FILTER (WHERE status = 'ready' AND due > now()),
+           count(*) FILTER (WHERE status = 'running' AND lease_until >= now()),
+           count(*) FILTER (WHERE status = 'running' AND lease_until < now()),
+           extract(epoch FROM now() - min(due) FILTER (WHERE status = 'ready' AND due <= now()))
+      FROM ({STEPS} WHERE status IN ('ready', 'running')
+            UNION ALL {INGESTS} WHERE status IN ('queued', 'running')) AS work
+     GROUP BY role"""  # noqa: S608 constants
+
+# Rows: role, median and 95th percentile of waiting and of running, done, failed attempts,
+# degraded, and seconds since the last was taken. The latest rows by id, so that it costs the same
+# in a table of millions. What failed and is due again began before it was due: it isn't `taken`.
+RECENT = f"""
+    SELECT role,
+           percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP
+               (ORDER BY extract(epoch FROM started - due)) FILTER (WHERE taken),
+           percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP
+               (ORDER BY extract(epoch FROM ended - started)) FILTER (WHERE taken),
+           count(*) FILTER (WHERE status = 'done'),
+           sum(greatest(attempt - (status IN ('running', 'done', 'cancelled'))::int, 0)),
+           count(*) FILTER (WHERE degraded),
+           extract(epoch FROM now() - max(started))
+      FROM (SELECT *, status IN ('running', 'done', 'quarantined') AS taken
+              FROM (({STEPS} ORDER BY id DESC LIMIT %(latest)s)
+                    UNION ALL
+                    ({INGESTS} ORDER BY knowledge_ingest.created DESC LIMIT %(latest)s)) AS work
+             WHERE created >= now() - %(window)s) AS work
+     GROUP BY role"""  # noqa: S608 constants
+
+
+WINDOW = timedelta(minutes=15)
+# So many rows are looked at for what was of late, however busy it was: that bounds the cost.
+LATEST = 20_000
+# Something that is due waits this long only when nobody hears, or nobody has time.
+UNHEARD_AFTER = 30.0
+INGEST = "ingest"
+QUEUES: dict[str, str] = {role.value: role.queue for role in Role} | {INGEST: INGEST_QUEUE}
+
+
+class State(StrEnum):
+    """How a queue does, the worst that is true of it."""
+
+    UNWATCHED = "unwatched"  # Redis is away, so nobody knows who listens.
+    DESERTED = "deserted"  # No worker listens.
+    DEAF = "deaf"  # A worker says that it listens, and takes nothing.
+    BEHIND = "behind"  # Work is taken, but waits long before it is.
+    WORKING = "working"
+    IDLE = "idle"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Seconds that half, and nineteen in twenty, took at most; None where nothing was."""
+
+    p50: float | None = None
+    p95: float | None = None
+
+
+@dataclass(frozen=True)
+class Queue:
+    """One queue. `queued`, `running` and `lost` are apart: never taken, under way, fell silent."""
+
+    name: str  # the word its worker is started with
+    queue: str
+    consumers: int | None = None  # workers that listen; None: Redis is away
+    settled: bool = False  # one of them has listened long enough to have heard
+    queued: int = 0
+    postponed: int = 0  # failed, and due again later
+    running: int = 0
+    lost: int = 0
+    oldest: float = 0.0  # seconds that the longest queued has been due
+    wait: Spread = field(default_factory=Spread)
+    run: Spread = field(default_factory=Spread)
+    done: int = 0  # within WINDOW, as are those below
+    failures: int = 0  # attempts that failed or were lost
+    degraded: int = 0  # done by the role's own rules although a model is set
+    quiet: float | None = None  # seconds since something was taken; None: not within WINDOW
+
+    @property
+    def state(self) -> State:
+        """Tell how the queue does; see State."""
+        if self.consumers is None:
+            return State.UNWATCHED
+        if not self.consumers:
+            return State.DESERTED
+        if self.queued and self.oldest > UNHEARD_AFTER:
+            taking = self.running or (self.quiet is not None and self.quiet <= UNHEARD_AFTER)
+            return State.BEHIND if taking or not self.settled else State.DEAF
+        return State.WORKING if self.queued or self.running else State.IDLE
+
+    @property
+    def spreads(self) -> tuple[Spread, Spread]:
+        """The times in the queue and at work."""
+        return self.wait, self.run
+
+    @property
+    def add_worker(self) -> str:
+        """The command that adds a worker."""
+        return f"python3 manage.py workers {self.name}"
+
+
+def seen(words: list[presence.Word] | None) -> list[Queue]:
+    """Return every queue as it is now, given what its workers say (None: Redis is away).
+
+    Raises django.db.Error when PostgreSQL is away.
+    """
+    opened, recent = _open(), _recent()
+    listening = Counter(queue for word in words or () for queue in word.queues)
+    long_ago = time.time() - UNHEARD_AFTER
+    settled = {queue for word in words or () if word.since < long_ago for queue in word.queues}
+    return [
+        Queue(
+            name=name,
+            queue=queue,
+            consumers=None if words is None else listening[queue],
+            settled=queue in settled,
+            **opened.get(name, {}),
+            **recent.get(name, {}),
+        )
+        for name, queue in QUEUES.items()
+    ]
+
+
+def deaf() -> list[str]:
+    """Return the names of the deaf queues, cheaply while none is suspected.
+
+    Raises django.db.Error when PostgreSQL is away.
+    """
+    if not any(each["oldest"] > UNHEARD_AFTER and not each["running"] for each in _open().values()):
+        return []
+    return [queue.name for queue in seen(words()) if queue.state is State.DEAF]
+
+
+def words() -> list[presence.Word] | None:
+    """Return what the workers say of themselves; None when Redis is away."""
+    try:
+        return presence.words()
+    except redis.RedisError:
+        return None
+
+
+def _open() -> dict[str, dict[str, Any]]:
+    names = ("queued", "postponed", "running", "lost", "oldest")
+    rows = _rows(OPEN)
+    return {
+        role: dict(zip(names, (*counts, float(oldest or 0)), strict=True))
+        for role, *counts, oldest in rows
+    }
+
+
+def _recent() -> dict[str, dict[str, Any]]:
+    return {
+        role: {
+            "wait": Spread(*(wait or ())),
+            "run": Spread(*(run or ())),
+            "done": done,
+            "failures": int(failures or 0),
+            "degraded": degraded,
+            "quiet": None if quiet is None else float(quiet),
+        }
+        for role, wait, run, done, failures, degraded, quiet in _rows(
+            RECENT, {"latest": LATEST, "window": WINDOW}
+        )
+    }
+
+
+def _rows(statement: str, values: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return list(cursor.fetchall())

@@ -1,0 +1,279 @@
+"""Trace: everything that happened in a turn, step by step, rebuilt from its rows."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.timezone import now
+
+from agents.contract import REGISTRY
+from agents.llm.outcomes import Outcome
+from agents.models import Envelope, ModelCall, Step
+from agents.names import Role
+from agents.steps import records
+from agents.trace.usage import FREE, calls_of, dollars, of_turn, spent
+
+PASSAGE = (
+    "chunk_id", "document_id", "version", "title", "section", "source", "score", "cosine", "text",
+)  # fmt: skip
+
+
+def plan(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return what essence and router decided: what is looked for, where, and how it is answered."""
+    names = (
+        "canonical_question",
+        "context_type",
+        "wordings",
+        "retrieval_k",
+        "response_notes",
+        "route",
+        "route_confidence",
+        "query_type",
+    )
+    return {name: payload.get(name) for name in names}
+
+
+def rounds(steps: Sequence[Step], reads: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return `{round, step, query, quality, error, passages, verdict}` for every search that ended.
+
+    `reads` holds what each step read. `query` is what was searched for; after the first round the
+    refined one. `verdict` is the evaluator's, None when the passages went to the answer unjudged.
+    """
+    found: list[dict[str, Any]] = []
+    for step, read in zip(steps, reads, strict=True):
+        if step.role == Role.SEARCH and step.status == Step.Status.DONE:
+            found.append(_round(len(found) + 1, step, read))
+        elif step.role == Role.EVALUATOR and found and step.output:
+            found[-1]["verdict"] = {
+                **(step.output.get("evaluation") or {}),
+                "refined_query": step.output.get("refined_query", ""),
+                "mode": step.mode,
+            }
+    return found
+
+
+def _round(number: int, step: Step, read: dict[str, Any]) -> dict[str, Any]:
+    wrote = step.output
+    return {
+        "round": number,
+        "step": step.number,
+        "query": read.get("refined_query")
+        or read.get("canonical_question")
+        or read.get("text_eng"),
+        "quality": wrote.get("search_quality"),
+        "error": wrote.get("search_error") or None,
+        "passages": [
+            {name: passage.get(name) for name in PASSAGE}
+            for passage in wrote.get("search_results") or []
+        ],
+        "verdict": None,
+    }
+
+
+def trace(envelope: Envelope, *, staff: bool = False) -> dict[str, Any]:
+    """Return the turn as JSON values: its plan, its steps with their model calls, its answer.
+
+    What a step read isn't stored: it is what the memory and the steps before it had written.
+    What models were told and replied, word for word, is for `staff` only: it holds the prompts.
+    """
+    steps = list(envelope.steps.all())
+    seen = list(records.before(envelope, steps))
+    calls: dict[int | None, list[ModelCall]] = defaultdict(list)
+    for call in calls_of(envelope.pk):
+        calls[call.step_number].append(call)
+    payload = envelope.payload
+    return {
+        "turn_id": str(envelope.pk),
+        "conversation_id": str(envelope.conversation_id),
+        "status": envelope.status,
+        "mode": payload.get("mode"),
+        "error_id": envelope.error_id or None,
+        "created": envelope.create_ts.isoformat(),
+        "seconds": round((envelope.update_ts - envelope.create_ts).total_seconds(), 4),
+        "process_count": envelope.process_count,
+        "memory": envelope.memory,
+        "plan": plan(payload),
+        "iterations": rounds(steps, seen),
+        "answer": payload.get("response", "") if envelope.ended else "",
+        "citations": payload.get("citations_used") or [],
+        "usage": of_turn(envelope.pk) | {"roles": _by_role(envelope)},
+        "steps": [
+            _step(step, read, [_call(call, staff=staff) for call in calls[step.number]])
+            for step, read in zip(steps, seen, strict=True)
+        ],
+        "faults": [
+            {"code": fault.code, "role": fault.role, "summary": fault.summary}
+            for fault in envelope.faults.all()
+        ],
+    }
+
+
+def _by_role(envelope: Envelope) -> dict[str, Any]:
+    calls = calls_of(envelope.pk)
+    roles = calls.order_by("role").values_list("role", flat=True).distinct()
+    return {role: spent(calls.filter(role=role)) for role in roles}
+
+
+def _step(step: Step, seen: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
+    agent = REGISTRY.get(Role(step.role))
+    return {
+        "number": step.number,
+        "role": step.role,
+        "stage": step.stage,
+        "batch": step.batch,
+        "status": step.condition(now()),
+        "attempt": step.attempt,
+        "mode": step.mode or None,
+        "degraded": step.degraded or None,
+        "wait_seconds": step.wait_seconds,
+        "run_seconds": step.run_seconds,
+        "worker": step.worker,
+        "read": {name: seen[name] for name in agent.contract.reads if name in seen}
+        if agent
+        else {"stage": step.stage},
+        "wrote": step.output,
+        "model_calls": calls,
+        "cost": _sum(calls),
+        "cost_known": all(call["cost_known"] for call in calls),
+        "error": step.error or None,
+    }
+
+
+def _sum(calls: list[dict[str, Any]]) -> float | None:
+    """Return US dollars; None when a call has a price that is not known."""
+    if any(call["cost"] is None and call["outcome"] not in FREE for call in calls):
+        return None
+    return sum(call["cost"] or 0.0 for call in calls)
+
+
+def _call(call: ModelCall, *, staff: bool) -> dict[str, Any]:
+    """Return one call as JSON values; cost in US dollars, None when its price is not known.
+
+    It is not known for certain, either, when an attempt before broke off (see `usage.spent`).
+    """
+    broken = any(each["outcome"] == Outcome.CUT_OFF for each in call.attempts)
+    priced = call.cost is not None or call.outcome in FREE
+    told = {
+        "number": call.number,
+        "role": call.role,
+        "prompt": call.prompt,
+        "prompt_hash": call.prompt_hash,
+        "model": call.model,
+        "provider": call.provider,
+        "outcome": call.outcome,
+        "error": call.error or None,
+        "attempts": call.attempts,
+        "finish_reason": call.finish_reason or None,
+        "input_tokens": call.input_tokens,
+        "output_tokens": call.output_tokens,
+        "cached_tokens": call.cached_tokens,
+        "cost": None if call.cost is None else dollars(call.cost),
+        "cost_known": priced and not broken,
+        "cached": call.cached_from_id is not None,
+        "cached_from": call.cached_from_id,
+        "seconds": call.seconds,
+        "first_token_seconds": call.first_token_seconds,
+        "ended": call.created.isoformat(),
+    }
+    if not staff:
+        return told
+    messages = call.request.get("messages", [])
+    return told | {"messages": messages, "reply": call.reply, "tool_calls": call.tool_calls}
+
+
+# A step of a millisecond in a turn of seconds would otherwise not be seen.
+LEAST_WIDTH = 0.6
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A stretch of time, in percent of the turn; text, since a template would localise floats."""
+
+    x: str
+    width: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One call of a model as it is drawn, inside the bar of its step."""
+
+    call: ModelCall
+    bar: Bar
+    run_ms: int
+
+
+@dataclass(frozen=True)
+class Span:
+    """One step as it is drawn: first it waited on its queue, then it ran. Times in ms."""
+
+    step: Step
+    queue: str
+    condition: str
+    wait_ms: int | None
+    run_ms: int | None
+    waited: Bar
+    ran: Bar | None
+    marks: list[Mark]
+
+
+def timeline(
+    envelope: Envelope, steps: Sequence[Step], calls: Sequence[ModelCall] = ()
+) -> list[Span]:
+    """Return the spans of `steps` on the axis from the turn's start to its end, or to now.
+
+    Each holds the marks of those of `calls` that were made for it.
+    """
+    at = now()
+    start = min([envelope.create_ts, *(step.available_at for step in steps)])
+    end = max(
+        [
+            envelope.update_ts if envelope.ended else at,
+            *(step.ended for step in steps if step.ended),
+        ]
+    )
+    axis = Axis(start, max((end - start).total_seconds(), 0.001))
+    made: dict[int | None, list[ModelCall]] = defaultdict(list)
+    for call in calls:
+        made[call.step_number].append(call)
+    return [_span(step, made[step.number], axis, at) for step in steps]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The time from the start of a turn to its end."""
+
+    start: datetime
+    seconds: float
+
+    def bar(self, since: datetime, until: datetime, least: float) -> Bar:
+        """Return the stretch between two moments, at least so many percent wide."""
+        x = min(max((since - self.start).total_seconds() / self.seconds * 100, 0), 100 - least)
+        width = max((until - since).total_seconds() / self.seconds * 100, least)
+        return Bar(f"{x:.2f}", f"{min(width, 100 - x):.2f}")
+
+
+def _span(step: Step, calls: Sequence[ModelCall], axis: Axis, at: datetime) -> Span:
+    halted = step.ended or at
+    return Span(
+        step=step,
+        queue=Role(step.role).queue,
+        condition=step.condition(at),
+        wait_ms=milliseconds(step.wait_seconds),
+        run_ms=milliseconds(step.run_seconds),
+        waited=axis.bar(step.available_at, step.started or halted, 0),
+        ran=axis.bar(step.started, halted, LEAST_WIDTH) if step.started else None,
+        marks=[_mark(call, axis) for call in calls],
+    )
+
+
+def _mark(call: ModelCall, axis: Axis) -> Mark:
+    # A row is written when its call is over.
+    began = call.created - timedelta(seconds=call.seconds)
+    return Mark(call, axis.bar(began, call.created, LEAST_WIDTH), round(call.seconds * 1000))
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    """Return seconds as whole milliseconds; None stays None."""
+    return None if seconds is None else round(max(seconds, 0) * 1000)

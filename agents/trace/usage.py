@@ -1,0 +1,136 @@
+"""Usage: what language models were asked and what it cost, by turn, conversation, day and more."""
+
+import uuid
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Aggregate, Case, Count, F, FloatField, Q, QuerySet, Sum, Value, When
+from django.db.models.functions import Coalesce, TruncDate
+
+from agents.llm.outcomes import OUTAGES, Outcome
+from agents.models import ModelCall
+
+# Asked to show how a turn would go now: of the turn, but no part of what it cost.
+REPLAY = "replay/"
+# No provider bills for these: nobody worked on the question.
+FREE = OUTAGES | {Outcome.OUT_OF_TIME, Outcome.REJECTED}
+UNPRICED = Q(cost=None) & ~Q(outcome__in=FREE)
+# Some providers bill for the part of a reply they sent before it broke off; none says so.
+BROKEN = Q(attempts__contains=[{"outcome": Outcome.CUT_OFF.value}])
+MADE = Q(cached_from=None)
+PARTS: dict[str, Any] = {
+    "day": TruncDate("created", tzinfo=UTC),
+    "role": F("role"),
+    "model": F("model"),
+    # Visitors of the start page ask each in a name of their own; nobody wants a row for each.
+    "owner": Case(When(owner__startswith="local/", then=Value("local/")), default=F("owner")),
+}
+
+
+class Percentile(Aggregate):
+    """The value that a `share` of all values does not exceed, interpolated."""
+
+    function = "PERCENTILE_CONT"
+    template = "%(function)s(%(share)s) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = FloatField()
+
+
+SUMS: dict[str, Any] = {
+    "model_calls": Count("pk", filter=MADE),
+    "cached_calls": Count("pk", filter=~MADE),
+    "input_tokens": Coalesce(Sum("input_tokens"), 0),
+    "output_tokens": Coalesce(Sum("output_tokens"), 0),
+    "priced": Sum("cost"),
+    "unpriced": Count("pk", filter=UNPRICED),
+}
+FIGURES: dict[str, Any] = SUMS | {
+    "failed_calls": Count("pk", filter=~Q(outcome=Outcome.OK)),
+    "p50_seconds": Percentile("seconds", share=0.5, filter=MADE & Q(outcome=Outcome.OK)),
+    "p95_seconds": Percentile("seconds", share=0.95, filter=MADE & Q(outcome=Outcome.OK)),
+}
+
+
+def of_turn(envelope_id: uuid.UUID) -> dict[str, Any]:
+    """Return what a turn asked of models (see `spent`)."""
+    return spent(calls_of(envelope_id))
+
+
+def calls_of(envelope_id: uuid.UUID) -> "QuerySet[ModelCall]":
+    """Return the calls of a turn, in their order, those of its replays left out."""
+    return ModelCall.objects.filter(envelope=envelope_id).exclude(subject__startswith=REPLAY)
+
+
+def spent(calls: "QuerySet[ModelCall]") -> dict[str, Any]:
+    """Return calls made and calls spared by an earlier reply, tokens, and cost in US dollars.
+
+    `cost` is None and `cost_known` False when the price of one of them is not known; `cost_known`
+    is False, too, when an attempt broke off that the provider may bill for beside the `cost`.
+    """
+    sums = calls.aggregate(**SUMS, broken=Count("pk", filter=BROKEN))
+    priced, unpriced, broken = (sums.pop(name) for name in ("priced", "unpriced", "broken"))
+    known = not (unpriced or broken)
+    return sums | {"cost": None if unpriced else dollars(priced), "cost_known": known}
+
+
+def dollars(amount: Decimal | None) -> float:
+    """Return an amount as a JSON number."""
+    return float(amount or 0)
+
+
+def between(since: date, until: date) -> "QuerySet[ModelCall]":
+    """Return the calls from one day to another, both included; days are those of UTC."""
+    end = datetime.combine(until, time(), UTC) + timedelta(days=1)
+    return ModelCall.objects.filter(
+        created__gte=datetime.combine(since, time(), UTC), created__lt=end
+    )
+
+
+def figures(since: date, until: date, by: str) -> dict[str, Any]:
+    """Return `{from, to, by, total, rows}` for `by` in PARTS.
+
+    A row has `name` (the day, role, model or owner), calls, tokens, `cost` (None when some of it
+    is not known), `priced_cost`, `unpriced_calls`, and the median and the 95th percentile of the
+    seconds a reply took. Days come in order, everything else by what it cost.
+    """
+    calls = between(since, until)
+    # Without the ordering of the table, by which it would be grouped as well.
+    found: Any = calls.order_by().values(part=PARTS[by]).annotate(**FIGURES)
+    rows: list[dict[str, Any]] = list(found)
+    rows.sort(key=lambda row: row["part"] if by == "day" else -(row["priced"] or 0))
+    labels = names({row["part"] for row in rows}) if by == "owner" else {}
+    return {
+        "from": since,
+        "to": until,
+        "by": by,
+        "total": {"name": "total"} | _row(calls.aggregate(**FIGURES)),
+        "rows": [{"name": labels.get(row["part"], str(row["part"]))} | _row(row) for row in rows],
+    }
+
+
+def _row(found: dict[str, Any]) -> dict[str, Any]:
+    row = {name: value for name, value in found.items() if name != "part"}
+    priced, unpriced = dollars(row.pop("priced")), row.pop("unpriced")
+    return row | {
+        "cost": None if unpriced else priced,
+        "priced_cost": priced,
+        "unpriced_calls": unpriced,
+    }
+
+
+def names(owners: set[str]) -> dict[str, str]:
+    """Return how each owner of calls is called: the user of the key, and for whom it asked."""
+    keyed = {owner: owner.partition("/")[0].removeprefix("user:") for owner in owners}
+    users = User.objects.in_bulk([int(key) for key in keyed.values() if key.isdigit()])
+    return {owner: _name(owner, users) for owner in owners}
+
+
+def _name(owner: str, users: dict[int, User]) -> str:
+    if not owner:
+        return "nobody: documents"
+    holder, _, person = owner.partition("/")
+    number = holder.removeprefix("user:")
+    if number.isdigit() and int(number) in users:
+        holder = users[int(number)].get_username()
+    return f"{holder}, for {person}" if person else holder

@@ -1,0 +1,224 @@
+"""Words: the terms of a text, the languages spoken here, and Docent's own sentences."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+
+from django.utils.translation import get_language_info, gettext, override
+
+from agents.attributes import Reason
+
+APOSTROPHE = "\u2019"
+WORD = re.compile(rf"[^\W_]+(?:['{APOSTROPHE}.-][^\W_]+)*")
+HAN = re.compile(r"[\u3400-\u9fff]+")
+ENDINGS = ("'s", "ations", "ation", "ings", "ing", "edly", "ed", "ies", "es", "s", "ly", "e")
+# Russian, German or French endings are many: the beginning of a word stands for all its forms.
+BEGINNING = 6
+
+
+def vocabulary(file: Path) -> dict[str, frozenset[str]]:
+    """The words a file lists per language, one line "language: words" each."""
+    lines = file.read_text("utf-8").splitlines()
+    pairs = (line.split(":", maxsplit=1) for line in lines if line and not line.startswith("#"))
+    return {language: frozenset(listed.split()) for language, listed in pairs}
+
+
+FUNCTION_WORDS = vocabulary(Path(__file__).parent / "function_words.txt")
+EVERY_FUNCTION_WORD = frozenset().union(*FUNCTION_WORDS.values())
+
+
+def words(text: str) -> list[str]:
+    """The words of `text` in lower case; each run of Chinese characters in pairs."""
+    found: list[str] = []
+    for word in WORD.findall(text.casefold().replace(APOSTROPHE, "'")):
+        if HAN.search(word):
+            for run in HAN.findall(word):
+                found.extend(run[i : i + 2] for i in range(max(1, len(run) - 1)))
+            found.extend(WORD.findall(HAN.sub(" ", word)))
+        else:
+            found.append(word)
+    return found
+
+
+def stem(word: str) -> str:
+    """One form for the inflected forms of a word; rough, the same for question and passage."""
+    if not word.isascii():
+        return word[:BEGINNING]
+    for ending in ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            cut = word[: -len(ending)]
+            return cut + "y" if ending == "ies" else _undoubled(cut)
+    return _undoubled(word)
+
+
+def _undoubled(word: str) -> str:
+    """`stopp` as left by `stopping`, and `tri` for `try` as left by `tried`."""
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou":
+        word = word[:-1]
+    return word[:-1] + "y" if word.endswith("i") else word
+
+
+def _small_words_of(found: list[str]) -> frozenset[str]:
+    """The function words to leave out: English ones, unless another language speaks louder.
+
+    "die" is no more than an article in German and everything in an English question.
+    """
+    english = sum(word in FUNCTION_WORDS["en"] for word in found)
+    others = (sum(word in own for word in found) for own in FUNCTION_WORDS.values())
+    return FUNCTION_WORDS["en"] if english >= max(others) else EVERY_FUNCTION_WORD
+
+
+def content_words(text: str) -> list[str]:
+    """The words of `text` that are not function words, in lower case and in order."""
+    found = words(text)
+    small = _small_words_of(found)
+    return [word for word in found if word not in small]
+
+
+def terms(text: str) -> list[str]:
+    """The stems of the content words of `text`, each once, in order."""
+    return list(dict.fromkeys(stem(word) for word in content_words(text)))
+
+
+ENGLISH = "en"
+
+# Docent's language code to the locale Django keeps its sentences under.
+LOCALES = {
+    "en": "en",
+    "de": "de",
+    "es": "es",
+    "fr": "fr",
+    "ru": "ru",
+    "zh": "zh-hans",
+}
+
+NAMES = vocabulary(Path(__file__).parent / "language_names.txt")
+
+
+def base(language: str) -> str:
+    """The language without its region: "zh" for "zh-cn"."""
+    return language.split("-", maxsplit=1)[0]
+
+
+def locale_of(language: str) -> str:
+    """The locale whose fixed sentences suit a speaker of `language`; English when none does."""
+    return LOCALES.get(base(language), LOCALES[ENGLISH])
+
+
+def english_name(language: str) -> str:
+    """What a language is called in English: "German"; its code when it has no name here."""
+    for code in (language, LOCALES.get(base(language), base(language))):
+        try:
+            return str(get_language_info(code)["name"])
+        except KeyError:
+            continue
+    return language
+
+
+def listed(languages: Iterable[str]) -> str:
+    """Name the languages in English, the commonest first: "German, English"; empty for none."""
+    commonest = Counter(map(base, filter(None, languages))).most_common()
+    return ", ".join(english_name(language) for language, _ in commonest)
+
+
+def named_in(text: str) -> str | None:
+    """The code of the first language `text` names, by its code alone or in words."""
+    wanted = text.strip().casefold()
+    if base(wanted) in NAMES:
+        return base(wanted)
+    for language, names in NAMES.items():
+        for name in names:
+            # Chinese writes no spaces: a name may stand anywhere.
+            edge = "" if HAN.match(name) else r"\b"
+            if re.search(edge + re.escape(name), wanted):
+                return language
+    return None
+
+
+class Phrase(StrEnum):
+    """One fixed sentence. Its English text is the key under which translations are kept."""
+
+    FAREWELL = "You're welcome. Goodbye, and come back whenever you have a question."
+    FAILED = (
+        "Something went wrong on our side while I was working on your question. Please try again. "
+        "If it happens again, give the support team this error number: {error_id}."
+    )
+    EXPIRED = (
+        "This question took longer than it may, so I stopped. Please try again or ask something "
+        "narrower. If it happens again, give the support team this error number: {error_id}."
+    )
+    CANCELLED = "I stopped working on this question, as you asked."
+
+    HELP_ANY = "I answer questions from documents and show where each answer is written."
+    HELP_DOMAIN = (
+        "I answer questions about {domain} from documents and show where each answer is written."
+    )
+    COMMANDS = (
+        "These commands exist: /help shows what I can do, /start begins, "
+        "/language followed by a language sets the language I answer in."
+    )
+    WELCOME = "Hello! Ask me a question in your own words."
+    UNKNOWN_COMMAND = "I don't know the command {command}."
+    LANGUAGE_SET = "From now on I answer in English."
+    LANGUAGE_OTHER = "I noted the language {name}. My own sentences stay in English."
+    LANGUAGE_WHICH = "Which language do you want? For example: {examples}."
+
+    SOURCES = "Sources:"
+    VERSION = "version {number}"
+    QUOTED = "The documents say, quoted in their own language:"
+    NOT_COVERED = "The documents I found do not mention: {missing}."
+
+    NEEDED = "To answer that I need to know: {missing}."
+
+    NOT_TRANSLATED = (
+        "I could not translate your question, and the documents are written in another language "
+        "({languages}): a question in that language finds more."
+    )
+
+    MEANT = "Which of these do you mean?"
+    NEARBY = "The documents say something about these topics, which are close to your question:"
+    COVERED = "For example, you can ask about:"
+    REPHRASE = "Describe in one sentence what you want to do and with which product or feature."
+    CLOSING = (
+        "I can't narrow this down any further, so I'll stop asking. "
+        "Please contact the support team, or ask me a different question."
+    )
+
+    AMBIGUOUS_QUERY = "Your question can be understood in more than one way."
+    INSUFFICIENT_CONTEXT = "I found no answer to that in the documents."
+    SCOPE_UNCLEAR = "I'm not sure whether this is something the documents cover."
+    MULTIPLE_TOPICS = "You ask about several things at once. Which one shall I answer first?"
+    MISSING_DETAILS = "The documents answer only a part of that. A detail more would help me."
+    MISSING_CONTEXT = "I don't know yet what your question refers to."
+    VAGUE_REQUEST = "Please tell me a little more about what you want to know."
+    OUT_OF_SCOPE = "That lies outside of what I can help with."
+    QUALITY_INSUFFICIENT = (
+        "I found something, but not an answer I would stand behind. A detail more would help me."
+    )
+    HARMFUL_CONTENT = "I can't help with that, because it could hurt someone."
+    SYSTEM_ABUSE = "I can't change how I work or show my instructions. I'm glad to help otherwise."
+    INAPPROPRIATE = "I'd rather keep this respectful, and I'm glad to help with a question."
+    OFF_TOPIC = "I'm sorry, I can't help with that topic."
+
+    FALLBACK = "I can't help with that myself."
+    ROUTE_DOCUMENTATION = "Ask a question about the documents"
+    SUGGEST_HELP = "Type /help to see what I can do"
+
+    def said_in(self, language: str, **values: object) -> str:
+        """The sentence in `language` (English when there is no translation), values filled in."""
+        with override(locale_of(language)):
+            return gettext(self.value).format(**values)
+
+
+def reason_said(reason: Reason, language: str) -> str:
+    """What a reason for clarification is called towards the user."""
+    return Phrase[reason.name].said_in(language)
+
+
+def capabilities(language: str, domain: str) -> str:
+    """What Docent can help with, naming the deployment's domain when it has one."""
+    if domain:
+        return Phrase.HELP_DOMAIN.said_in(language, domain=domain)
+    return Phrase.HELP_ANY.said_in(language)

@@ -1,0 +1,163 @@
+"""Search bench: how fast passages are found among so many, and what the indexes miss.
+
+The collection is made up, words and vectors, so that any size can be had in minutes; the embedding
+of the question is left out and given beside. Beside it, in the same run: an exact comparison with
+all vectors, PostgreSQL counting to a million, and on request the hybrid search of LangChain's
+PGVectorStore on the same rows.
+"""
+
+from collections.abc import Callable, Sequence
+from statistics import fmean, median
+from time import perf_counter
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+from assistant.lab import corpus
+from assistant.lab.corpus import Questions
+from assistant.lab.rival import beside
+from knowledge.embedding.local import LOCAL
+from knowledge.identifiers import LOCAL_MODEL
+from knowledge.models import Collection
+from knowledge.search import find, keyword, vector
+from knowledge.search.explanation import Wording
+from knowledge.search.levels import LIMIT
+from knowledge.search.scope import Scope, scope_of
+from knowledge.search.vector import Vectors
+from knowledge.search.vector_indexes import INDEX_KINDS, IndexKind
+
+COLLECTION = "bench-search"
+QUESTIONS, COMPARED = 200, 50  # asked of every level; compared with an exact search
+AT = 10
+REFERENCE = "SELECT count(*) FROM generate_series(1, 1000000)"
+SIZE = """
+SELECT sum(pg_total_relation_size(name::regclass))
+FROM unnest(ARRAY['knowledge_posting', 'knowledge_commonterm', 'knowledge_census']) AS name
+"""
+
+Tell = Callable[[str], Any]
+Figures = dict[str, Any]
+
+
+def run(chunks: int, tell: Tell, *, langchain_python: str = "") -> Figures:
+    """Return the figures, milliseconds; on servers of its own, as it leaves a collection behind.
+
+    `langchain_python` is a Python that has langchain-postgres. Raises NotComparable.
+    """
+    tell(f"making up {chunks:,} chunks")
+    made = corpus.make(chunks)
+    questions = corpus.questions(made, QUESTIONS)
+    tell("storing and indexing them")
+    Collection.objects.filter(name=COLLECTION).delete()
+    corpus.store(made, COLLECTION)
+    del made
+    figures = measure(questions, tell)
+    if langchain_python:
+        tell("LangChain's hybrid search on the same rows")
+        milliseconds, found = beside(COLLECTION, questions, langchain_python)
+        taken = summed_up(milliseconds)
+        figures["langchain"] = taken | {
+            "ratio_to_fused": round(taken["p50"] / figures["fused"]["p50"], 2),
+            "found": found,
+        }
+    return figures
+
+
+def measure(questions: Questions, tell: Tell) -> Figures:
+    """Return the figures of the collection that is there.
+
+    `found` is how many of the chunks that questions were drawn from are among the results.
+    """
+    asked, vectors = questions.texts, questions.vectors
+    scope = scope_of([COLLECTION])
+    places = range(len(asked))
+    steps: dict[str, Callable[[int], Any]] = {
+        "keyword": lambda n: keyword.alone([asked[n]], scope, LIMIT),
+        "semantic": lambda n: vector.alone("chunk", vectors[n : n + 1], LOCAL_MODEL, scope),
+        "summary": lambda n: vector.alone("document", vectors[n : n + 1], LOCAL_MODEL, scope),
+        "fused": lambda n: fused(asked[n], vectors[n : n + 1]),
+    }
+    figures: Figures = {"chunks": scope.chunks, "levels": {}}
+    for name, step in steps.items():
+        tell(f"asking: {name}")
+        figures["levels"][name] = summed_up([timed(step, place) for place in places])
+    figures["fused"] = figures["levels"].pop("fused")
+    results = [fused(asked[n], vectors[n : n + 1]) for n in places]
+    hits = [meant in texts for meant, texts in zip(questions.meant, results, strict=True)]
+    figures["fused"]["found"] = round(fmean(hits), 3)
+    tell("comparing with exact search")
+    figures["recall"] = {kind: round(recall(kind, vectors, scope), 4) for kind in INDEX_KINDS}
+    exact = [timed(lambda n: compare("chunk", vectors[n : n + 1], scope), n) for n in range(5)]
+    figures["exact_ms"] = round(median(exact), 2)
+    figures["counting_ms"] = round(median(timed(lambda _: count(), 0) for _ in range(5)), 2)
+    figures["ratios"] = {
+        "exact_to_fused": round(figures["exact_ms"] / figures["fused"]["p50"], 2),
+        "fused_to_counting": round(figures["fused"]["p50"] / figures["counting_ms"], 3),
+    }
+    figures["embedding_ms"] = embedding(asked)
+    figures["postings_bytes_per_chunk"] = round(size() / scope.chunks)
+    return figures
+
+
+def fused(question: str, vectors: Vectors) -> set[str]:
+    """Search as users do, but for the embedding of the question; return the texts found."""
+    found = find(
+        [Wording(question, "question", 1.0)],
+        {LOCAL_MODEL: vectors},
+        scope_of([COLLECTION]),
+        limit=settings.SEARCH_RESULTS_LIMIT,
+        milliseconds={},
+    )
+    return {passage.text for passage in found.passages}
+
+
+def timed(step: Callable[[int], Any], place: int) -> float:
+    """Return the milliseconds of one step."""
+    begin = perf_counter()
+    step(place)
+    return (perf_counter() - begin) * 1000
+
+
+def summed_up(milliseconds: Sequence[float]) -> dict[str, float]:
+    """Return the median and the 95th percentile."""
+    ordered = sorted(milliseconds)
+    return {
+        "p50": round(median(ordered), 2),
+        "p95": round(ordered[int(0.95 * (len(ordered) - 1))], 2),
+    }
+
+
+def recall(kind: IndexKind, vectors: Vectors, scope: Scope) -> float:
+    """Return which part of the ten nearest the index finds, over some questions."""
+    shares = []
+    for place in range(min(COMPARED, len(vectors))):
+        one = vectors[place : place + 1]
+        right = vector.alone(kind, one, LOCAL_MODEL, scope, exact=True)[:AT]
+        found = vector.alone(kind, one, LOCAL_MODEL, scope)[:AT]
+        shares.append(len({*found} & {*right}) / len(right))
+    return fmean(shares)
+
+
+def compare(kind: IndexKind, vectors: Vectors, scope: Scope) -> None:
+    """Compare with every vector in scope."""
+    vector.alone(kind, vectors, LOCAL_MODEL, scope, exact=True)
+
+
+def count() -> None:
+    """Let PostgreSQL do something that only depends on the machine."""
+    with connection.cursor() as cursor:
+        cursor.execute(REFERENCE)
+
+
+def embedding(asked: Sequence[str]) -> float:
+    """Return the milliseconds it takes to embed one question with the local model."""
+    LOCAL.encode(["The first one loads the model."])
+    return round(median(timed(lambda n: LOCAL.encode([asked[n]]), n) for n in range(20)), 2)
+
+
+def size() -> int:
+    """Return the bytes of the postings and what is counted of them, indexes included."""
+    with connection.cursor() as cursor:
+        cursor.execute(SIZE)
+        return int(cursor.fetchone()[0])

@@ -1,0 +1,344 @@
+"""Judged: a folder of passages, questions and what was found relevant, taken in once."""
+
+import fcntl
+import gzip
+import json
+import logging
+import re
+import shutil
+import uuid
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from django.conf import settings
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+
+from knowledge.errors import InvalidCollectionName, KnowledgeError
+from knowledge.ingestion import plan, run
+from knowledge.models import COLLECTION_NAME, Collection, Ingest, document_id
+
+
+class Unjudgeable(KnowledgeError):
+    """What is to be evaluated cannot be read."""
+
+    code = "unjudgeable"
+
+
+class Line(BaseModel):
+    """One line. Identifiers may be numbers, and keys nobody asks for are left alone."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True, extra="ignore", frozen=True)
+
+
+Kind = TypeVar("Kind", bound=Line)
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the number, from 1, and the text of every line that is not blank.
+
+    A name that ends in .gz is unpacked. Raises Unjudgeable.
+    """
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                text = decoded(line, path, number)
+                if text.strip():
+                    yield number, text
+    except FileNotFoundError as error:
+        raise Unjudgeable(f"{path}: there is no such file.") from error
+    # gzip: an OSError for what is no archive, the others for one that is damaged.
+    except (OSError, EOFError, zlib.error) as error:
+        raise Unjudgeable(f"{path}: it cannot be read: {error}.") from error
+
+
+def decoded(line: bytes, path: Path, number: int) -> str:
+    """Return the line as text. Raises Unjudgeable."""
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise Unjudgeable(f"{path}, line {number}: not UTF-8: {error.reason}.") from error
+
+
+def read(path: Path, kind: type[Kind]) -> Iterator[tuple[int, Kind]]:
+    """Yield the number of every line and what it holds. Raises Unjudgeable."""
+    for number, text in text_lines(path):
+        try:
+            yield number, kind.model_validate_json(text)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            field = ".".join(map(str, problem["loc"]))
+            what = f"{field!r}: {problem['msg']}" if field else problem["msg"]
+            raise Unjudgeable(f"{path}, line {number}: {what}.") from error
+
+
+CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
+QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
+ID = AliasChoices("id", "_id")  # BEIR's files have the latter
+LONGEST_ID = 1000  # what a document's source may have
+FORMS = ("text", "rewrite")
+
+
+class Row(Line):
+    """A passage of the corpus."""
+
+    id: str = Field(min_length=1, max_length=LONGEST_ID, validation_alias=ID)
+    title: str | None = ""
+    text: str
+
+
+class Question(Line):
+    """A question, and what it was rewritten to by somebody who knew the conversation."""
+
+    id: str = Field(min_length=1, validation_alias=ID)
+    text: str
+    rewrite: str | None = None
+
+    def form(self, name: str) -> str:
+        """Return the question in that form; one that needed no rewriting is as it was typed."""
+        return (self.rewrite or self.text) if name == "rewrite" else self.text
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A judged collection, checked: every judgement is about a passage and a question there is."""
+
+    folder: Path
+    corpus: Path
+    digest: str  # of the corpus; other questions or judgements leave it as it is
+    size: int  # passages
+    questions: tuple[Question, ...]  # those with a relevant passage
+    grades: dict[str, dict[str, int]]  # question → passage → grade
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The forms the questions come in."""
+        rewritten = any(each.rewrite for each in self.questions)
+        return FORMS if rewritten else FORMS[:1]
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the passages."""
+        return (row for _, row in read(self.corpus, Row))
+
+
+def judged(folder: Path) -> Judged:
+    """Read the folder. Raises Unjudgeable, which names the file and the line.
+
+    `corpus.jsonl[.gz]` has `id`, `title`, `text`; `queries.jsonl` `id`, `text` and perhaps
+    `rewrite`; `qrels.tsv` question, passage, grade, or TREC's four columns, with or without a
+    line of headings. Questions without a relevant passage are left out: nothing can be found.
+    """
+    if not folder.is_dir():
+        raise Unjudgeable(f"{folder}: there is no such folder.")
+    corpus = next((folder / name for name in CORPUS if (folder / name).is_file()), None)
+    if corpus is None:
+        raise Unjudgeable(f"{folder}: there is neither {CORPUS[0]} nor {CORPUS[1]} in it.")
+    passages, digest = passages_of(corpus)
+    questions = questions_of(folder / QUERIES)
+    grades = grades_of(folder / QRELS, frozenset(passages), frozenset(questions))
+    answerable = tuple(
+        each for each in questions.values() if any(g > 0 for g in grades.get(each.id, {}).values())
+    )
+    if not answerable:
+        raise Unjudgeable(f"{folder / QRELS}: no question has a relevant passage.")
+    return Judged(folder, corpus, digest, len(passages), answerable, grades)
+
+
+def passages_of(path: Path) -> tuple[set[str], str]:
+    """Return the identifiers of the passages, and the digest of the corpus."""
+    seen: set[str] = set()
+    digest = sha256()
+    for number, row in read(path, Row):
+        once(seen, row.id, path, number)
+        digest.update(repr((row.id, row.title, row.text)).encode("utf-8", "replace"))
+    if not seen:
+        raise Unjudgeable(f"{path}: there is no passage in it.")
+    return seen, digest.hexdigest()
+
+
+def questions_of(path: Path) -> dict[str, Question]:
+    """Return the questions by identifier."""
+    seen: set[str] = set()
+    found = {}
+    for number, each in read(path, Question):
+        once(seen, each.id, path, number)
+        empty = next((form for form in FORMS if not each.form(form).strip()), None)
+        if empty:
+            raise Unjudgeable(f"{path}, line {number}: {empty!r} of {each.id!r} is empty.")
+        found[each.id] = each
+    return found
+
+
+def once(seen: set[str], identifier: str, path: Path, number: int) -> None:
+    """Add the identifier to those seen. Raises Unjudgeable when it already is there."""
+    if identifier in seen:
+        raise Unjudgeable(f"{path}, line {number}: {identifier!r} was there before.")
+    seen.add(identifier)
+
+
+def grades_of(
+    path: Path, passages: frozenset[str], questions: frozenset[str]
+) -> dict[str, dict[str, int]]:
+    """Return question → passage → grade."""
+    grades: dict[str, dict[str, int]] = {}
+    for number, question, passage, grade in judgements(path):
+        for name, known, kind in (
+            (question, questions, f"question in {QUERIES}"),
+            (passage, passages, "passage in the corpus"),
+        ):
+            if name not in known:
+                raise Unjudgeable(f"{path}, line {number}: there is no {kind} {name!r}.")
+        grades.setdefault(question, {})[passage] = grade
+    return grades
+
+
+def judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
+    """Yield line, question, passage and grade."""
+    first = True
+    for number, text in text_lines(path):
+        parts = [each.strip() for each in (text.split("\t") if "\t" in text else text.split())]
+        if len(parts) not in {3, 4}:
+            raise Unjudgeable(
+                f"{path}, line {number}: {len(parts)} columns instead of 3 (question, passage, "
+                "grade) or 4 (question, anything, passage, grade)."
+            )
+        grade = whole(parts[-1])
+        if grade is not None:
+            yield number, parts[0], parts[-2], grade
+        elif not first:
+            raise Unjudgeable(f"{path}, line {number}: the grade {parts[-1]!r} is no whole number.")
+        first = False
+
+
+def whole(text: str) -> int | None:
+    """Return the number when it is a whole one: "1", "2.0"."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else None
+
+
+log = logging.getLogger(__name__)
+
+# Passages per file: whoever watches sees every file that is finished.
+ROWS_AT_ONCE = 50
+LONGEST_SLUG = 40
+# A passage without a title is not to be called, and found, by the file it is handed over in.
+UNTITLED = " "
+
+Work = Callable[[uuid.UUID], object]  # does the job of that id
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A judged collection that can be searched."""
+
+    judged: Judged
+    collection: str  # its name
+    added: int  # passages taken in by this run
+    unfindable: int  # passages with too little text to be found by
+
+    def identifiers(self) -> dict[str, str]:
+        """Return the identifier of each document → that of its passage."""
+        return {document_id(self.collection, row.id): row.id for row in self.judged.rows()}
+
+
+def named_after(name: str, digest: str) -> str:
+    """Return the name of the collection that holds what a file or folder of that name says."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST_SLUG] or "judged"
+    return f"{slug}-{digest[:8]}"
+
+
+def apart(name: str) -> None:
+    """Make the collection of that name, unless it is there: one that no user's question meets."""
+    Collection.objects.get_or_create(name=name, defaults={"title": name, "only_by_name": True})
+
+
+def keep(judged: Judged, *, name: str = "", work: Work = run) -> Kept:
+    """Bring the passages into the collection `name`; without it, into one named after the folder.
+
+    They go the way every document goes; each is a document whose source is the passage's `id`.
+    Those that are there are left alone, whatever they say: an interrupted run is continued, and
+    the next has nothing to do, for the collection's name changes with the corpus. Two runs at once
+    take turns. `work` does the job, or waits for the worker that does. Raises
+    InvalidCollectionName, EmbeddingUnavailable, and Unjudgeable when the job was not done.
+    """
+    name = name or named_after(judged.folder.resolve().name, judged.digest)
+    if not re.match(COLLECTION_NAME, name):
+        raise InvalidCollectionName(name)
+    apart(name)
+    with folder_alone(name) as folder:
+        before = sources(name)
+        if written(judged, folder, before):
+            # What is not in these files was taken in before, and is not gone.
+            finish(plan(name, paths=[folder], keep_missing=True), work)
+        shutil.rmtree(folder)
+    after = sources(name)
+    unfindable = sum(row.id not in after for row in judged.rows())
+    return Kept(judged, name, len(after) - len(before), unfindable)
+
+
+@contextmanager
+def folder_alone(name: str) -> Iterator[Path]:
+    """Yield the folder for a collection's files, which no other run touches meanwhile.
+
+    It is the same each time, so that a job that was killed finds its files and is gone on with.
+    """
+    place = Path(settings.STATE_DIR) / "evaluation"
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / f"{name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.warning("another run is taking in %s; this one waits for it", name)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield place / name
+
+
+def finish(job: Ingest, work: Work) -> None:
+    """Have the job done. Raises Unjudgeable when it was not, or nothing is there to be searched."""
+    work(job.pk)
+    job.refresh_from_db()
+    # One that came to its end without anything new has failed, too, and has a report.
+    ended = job.status == Ingest.Status.DONE or (job.status == Ingest.Status.FAILED and job.report)
+    if not ended or not job.collection.documents.exists():
+        reason = job.error or "somebody else is at it, or stopped it"
+        raise Unjudgeable(f"{job.name} was not taken in ({job.status}): {reason}")
+
+
+def sources(name: str) -> set[str]:
+    """Return the sources of the documents in the collection of that name."""
+    found = Collection.objects.filter(name=name, documents__isnull=False)
+    return set(found.values_list("documents__source", flat=True))
+
+
+def written(judged: Judged, folder: Path, there: set[str]) -> bool:
+    """Write the passages that are missing, with those beside them; tell whether there are any."""
+    folder.mkdir(parents=True, exist_ok=True)
+    some = False
+    for number, rows in enumerate(batches(judged.rows())):
+        if any(row.id not in there and row.text.strip() for row in rows):
+            some = True
+            documents = json.dumps([entry(row) for row in rows if row.text.strip()])
+            # Put in place whole: a worker that outlived an earlier run may be reading.
+            aside = folder / f"{number:06}.part"
+            aside.write_text(documents, encoding="utf-8")
+            aside.replace(aside.with_suffix(".json"))
+    return some
+
+
+def batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    """Yield the rows, as many at a time as go into one file."""
+    while batch := list(islice(rows, ROWS_AT_ONCE)):
+        yield batch
+
+
+def entry(row: Row) -> dict[str, str]:
+    """Return the row in the document structure."""
+    return {"source": row.id, "title": row.title or UNTITLED, "content": row.text}

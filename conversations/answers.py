@@ -1,0 +1,151 @@
+"""Answers: what clients and pages get for a turn, its text as safe HTML and its citations."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+from agents.attributes import Source
+from agents.documentation.passages import source_list
+from agents.models import Envelope
+from agents.names import Status
+from agents.trace.usage import of_turn
+from agents.words import ENGLISH
+from conversations.models import Conversation
+from conversations.turn_memory import last_agent
+from knowledge.safe_html import cleaner, parser
+
+MARKER = re.compile(r"\[(C\d{1,3})\]")
+INNER_LINK = re.compile(r"#C\d{1,3}\Z")
+
+
+def _link_markers(state: StateCore) -> None:
+    """Make links of the markers in running text; those in code stay as they are."""
+    for token in state.tokens:
+        if token.children:
+            token.children = [
+                part
+                for child in token.children
+                for part in (
+                    _split(child, state.env["markers"]) if child.type == "text" else (child,)
+                )
+            ]
+
+
+def _split(text: Token, known: frozenset[str]) -> Iterator[Token]:
+    end = 0
+    for found in MARKER.finditer(text.content):
+        if found[1] not in known:
+            continue
+        yield Token("text", "", 0, content=text.content[end : found.start()])
+        yield Token("link_open", "a", 1, attrs={"href": f"#{found[1]}"})
+        yield Token("text", "", 0, content=found[0])
+        yield Token("link_close", "a", -1)
+        end = found.end()
+    yield Token("text", "", 0, content=text.content[end:])
+
+
+# Without reference definitions: "[C1]: https://…" in a quoted document must not capture a marker.
+_PARSER = parser().disable("reference")
+_PARSER.core.ruler.push("markers", _link_markers)
+_CLEANER = cleaner(lambda address: address if INNER_LINK.match(address) else None)
+
+
+def answer(text: str, markers: Iterable[str] = ()) -> SafeString:
+    """Return the Markdown of an answer as safe HTML, each `[C1]` of `markers` a link to `#C1`."""
+    rendered = _PARSER.render(text, {"markers": frozenset(markers)})
+    return mark_safe(_CLEANER.clean(rendered))  # noqa: S308 cleaned just now
+
+
+def quote(text: str) -> SafeString:
+    """Return one quoted sentence as safe HTML without paragraphs."""
+    rendered = _PARSER.renderInline(text, {"markers": frozenset()})
+    return mark_safe(_CLEANER.clean(rendered))  # noqa: S308 cleaned just now
+
+
+MODEL = "Written by a language model from the documents it cites."
+MIXED = "Partly written by a language model, partly quoted: one of the roles had no model to ask."
+QUOTED = (
+    "Extractive: no language model is configured; these are sentences quoted from the documents."
+)
+FIXED = "Extractive: no language model is configured; this reply is put together from fixed words."
+
+
+def explained(mode: str, *, quotes: bool) -> str:
+    """Return the sentence that tells a reader who wrote what they read."""
+    if mode == "extractive":
+        return QUOTED if quotes else FIXED
+    return MIXED if mode == "mixed" else MODEL
+
+
+def by_marker(citations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one entry per marker, in order, with all `quotes` of the answer that carry it."""
+    entries: dict[str, dict[str, Any]] = {}
+    for cited in citations:
+        entry = entries.setdefault(cited["marker"], {**cited, "quotes": []})
+        text, status = cited["quote"], cited["citation_status"]
+        entry["quotes"].append({"text": text, "html": quote(text), "status": status})
+        entry["is_web"] = cited["source"].startswith(("https://", "http://"))
+    return list(entries.values())
+
+
+def without_list(reply: dict[str, Any]) -> str:
+    """Return the text of a reply without the list of sources that response put at its end.
+
+    For where the citations themselves are shown; a text that ends otherwise stays whole.
+    """
+    sources = [Source.model_validate(source) for source in reply["sources"]]
+    listed = source_list(sources, reply["language"] or ENGLISH)
+    return str(reply["reply"]).removesuffix(listed).rstrip()
+
+
+EXCERPT = (
+    "stage",
+    "canonical_question",
+    "context_type",
+    "search_quality",
+    "search_rounds",
+    "search_error",
+    "quality_decision",
+    "quality_score",
+    "quality_returns",
+    "clarification_reason",
+    "clarification_type",
+    "limitations",
+)
+
+
+def reply(envelope: Envelope) -> dict[str, Any]:
+    """Return the turn as `POST /api/chat/` shows it (SPEC section 14); lists may be empty.
+
+    `confidence` is 0..1 or None when no answer was generated. `usage` counts steps, seconds,
+    model calls made and spared, and tokens; `cost` is in US dollars, None when not known.
+    """
+    payload = envelope.payload
+    answered = envelope.status == Status.COMPLETED
+    conversation = Conversation.objects.filter(pk=envelope.conversation_id).first()
+    return {
+        "session_id": conversation.session if conversation else "",
+        "turn_id": str(envelope.pk),
+        "status": envelope.status,
+        "reply": payload.get("response", "") if envelope.ended else "",
+        "route": payload.get("route"),
+        "last_agent": last_agent(envelope),
+        "language": payload.get("language"),
+        "sources": payload.get("sources_used", []) if answered else [],
+        "citations": payload.get("citations_used", []) if answered else [],
+        "suggested_actions": payload.get("suggested_actions", []),
+        "used_tools": payload.get("used_tools", []),
+        "confidence": payload.get("generation_confidence") if answered else None,
+        "mode": payload.get("mode", "extractive"),
+        "error_id": envelope.error_id or None,
+        "usage": {
+            "steps": envelope.process_count,
+            "seconds": round((envelope.update_ts - envelope.create_ts).total_seconds(), 3),
+            **of_turn(envelope.pk),
+        },
+        "state_excerpt": {name: payload[name] for name in EXCERPT if name in payload},
+    }

@@ -1,0 +1,121 @@
+"""API for chat clients: ask, and what becomes of a turn."""
+
+import re
+import uuid
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from knox.models import AuthToken
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agents import envelopes
+from agents.models import Envelope
+from agents.trace.trace import trace
+from conversations.answers import reply
+from conversations.models import Conversation
+from conversations.services import Asker, ask, wait
+
+SESSION = re.compile(r"^[\w.:-]{1,64}\Z")
+
+
+class ChatRequest(serializers.Serializer[Any]):
+    """The body of `POST /api/chat/`."""
+
+    message = serializers.CharField(
+        allow_blank=True, trim_whitespace=False, help_text="What the user says."
+    )
+    session_id = serializers.RegexField(
+        SESSION,
+        required=False,
+        help_text="Continues your conversation of this name, or begins it.",
+        error_messages={"invalid": "Use 1 to 64 letters, digits, '.', ':', '_' or '-'."},
+    )
+    user_id = serializers.CharField(required=False, max_length=128, allow_blank=True)
+    collections = serializers.ListField(
+        child=serializers.CharField(max_length=63),
+        required=False,
+        help_text="Names of the collections to answer from; all of them when left out.",
+    )
+    wait = serializers.BooleanField(
+        default=True, help_text="False: answer at once with the turn's id."
+    )
+
+
+class ChatView(APIView):
+    """One turn: asks, and unless told not to waits for the answer."""
+
+    @extend_schema(request=ChatRequest, responses=OpenApiTypes.OBJECT)
+    def post(self, request: Request) -> Response:
+        """Answer a message from the documents."""
+        body = ChatRequest(data=request.data)
+        body.is_valid(raise_exception=True)
+        said: dict[str, Any] = body.validated_data
+        envelope = ask(
+            said["message"],
+            Asker(owner(request), said.get("user_id", ""), key(request)),
+            session=said.get("session_id", ""),
+            collections=said.get("collections", ()),
+        )
+        if not said["wait"]:
+            events = reverse("turn-events", args=[envelope.pk])
+            return Response(reply(envelope) | {"events_url": events}, status=202)
+        return Response(reply(wait(envelope)))
+
+
+class TurnView(APIView):
+    """A turn as it stands."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, turn_id: uuid.UUID) -> Response:
+        """Return the turn in the shape of `POST /api/chat/`."""
+        return Response(reply(owned(request, turn_id)))
+
+
+class TraceView(APIView):
+    """Everything that happened in a turn."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, turn_id: uuid.UUID) -> Response:
+        """Return every step with what it read and wrote, its waiting and its working time."""
+        return Response(trace(owned(request, turn_id), staff=owner(request).is_staff))
+
+
+class CancelView(APIView):
+    """The end of a turn its user no longer waits for."""
+
+    @extend_schema(request=None, responses=OpenApiTypes.OBJECT)
+    def post(self, request: Request, turn_id: uuid.UUID) -> Response:
+        """Cancel the turn; one that has ended stays as it is."""
+        envelope = owned(request, turn_id)
+        envelopes.cancel(envelope.pk)
+        envelope.refresh_from_db()
+        return Response(reply(envelope))
+
+
+def owner(request: Request) -> User:
+    """Return the authenticated user, who owns what is asked here."""
+    user = request.user
+    if isinstance(user, AnonymousUser):
+        raise PermissionError("a view without authentication asked for an owner")
+    return user
+
+
+def key(request: Request) -> str:
+    """Return what tells the API key of a request apart, and nothing that could be used as one."""
+    return request.auth.digest[:12] if isinstance(request.auth, AuthToken) else ""
+
+
+def owned(request: Request, turn_id: uuid.UUID) -> Envelope:
+    """Return a turn of the requester's (any turn for staff); everyone else gets 404."""
+    envelope = get_object_or_404(Envelope, pk=turn_id)
+    user = owner(request)
+    if not user.is_staff:
+        get_object_or_404(Conversation, pk=envelope.conversation_id, owner=user)
+    return envelope

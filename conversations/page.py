@@ -1,0 +1,244 @@
+"""Start page: lets a browser ask, and shows each answer with where it comes from."""
+
+import secrets
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from http import HTTPStatus
+from typing import Any
+
+import redis
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
+from django.db.models import Count
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from agents.models import Envelope
+from agents.names import Status
+from agents.trace.trace import timeline
+from conversations.answers import answer, by_marker, explained, reply, without_list
+from conversations.errors import (
+    ConversationError,
+    Forgotten,
+    NobodyListens,
+    TooManyTurns,
+    TurnInProgress,
+)
+from conversations.models import Conversation, Message
+from conversations.services import Asker, ask, wait
+from knowledge.errors import KnowledgeError
+from knowledge.models import Collection
+
+KEY = "conversations"
+MOST_KEPT = 50
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A turn that this browser may see, and the conversation it is in."""
+
+    conversation: Conversation
+    envelope: Envelope
+
+    @property
+    def asker(self) -> Asker:
+        """Who goes on with the conversation: whoever began it."""
+        return Asker(self.conversation.owner, self.conversation.user_id)
+
+
+def shut(request: HttpRequest) -> bool:
+    """Return whether the start page is closed to who looks at it."""
+    return settings.START_PAGE == "staff" and not (request.user.is_active and request.user.is_staff)
+
+
+def new_name() -> str:
+    """Return a name for a conversation. Nobody can guess it: it is what keeps others out."""
+    return f"web-{secrets.token_urlsafe(24)}"
+
+
+def keep(request: HttpRequest, name: str) -> None:
+    """Let this browser see the conversation from now on, even if it goes away before the answer."""
+    # As stored now, not as loaded: another tab may have begun a conversation meanwhile.
+    stored = SessionStore(request.session.session_key).get(KEY, [])
+    names = [kept for kept in stored if kept != name]
+    request.session[KEY] = [*names, name][-MOST_KEPT:]
+    request.session.save()
+
+
+def talk(request: HttpRequest, turn: str) -> Talk:
+    """Return the turn of this id if this browser's; Http404 for one that isn't or doesn't exist."""
+    try:
+        envelope = Envelope.objects.get(pk=uuid.UUID(turn))
+    except (ValueError, Envelope.DoesNotExist) as error:
+        raise Http404 from error
+    conversation = (
+        Conversation.objects.select_related("owner")
+        .filter(pk=envelope.conversation_id, session__in=request.session.get(KEY, []))
+        .first()
+    )
+    if conversation is None:
+        raise Http404
+    return Talk(conversation, envelope)
+
+
+POLICY = (
+    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
+REFUSED: dict[type[Exception], HTTPStatus] = {
+    NobodyListens: HTTPStatus.SERVICE_UNAVAILABLE,
+    TurnInProgress: HTTPStatus.CONFLICT,
+    TooManyTurns: HTTPStatus.TOO_MANY_REQUESTS,
+}
+ENDED: dict[str, HTTPStatus] = {
+    Status.FAILED: HTTPStatus.INTERNAL_SERVER_ERROR,
+    Status.EXPIRED: HTTPStatus.GATEWAY_TIMEOUT,
+}
+NOT_HERE = "There is no such question in this browser. It may have been asked in another one."
+NO_REDIS = "Redis does not answer, so no question can be taken now. Try again in a moment."
+
+View = Callable[[HttpRequest], HttpResponse]
+
+
+def _guarded(view: View) -> View:
+    """Forbid the page every script and style that isn't a file of ours."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest) -> HttpResponse:
+        response = view(request)
+        response["Content-Security-Policy"] = POLICY
+        return response
+
+    return guarded
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@_guarded
+def page(request: HttpRequest) -> HttpResponse:
+    """Show the form, or the turn of `?turn=`; take a question and show its answer."""
+    if shut(request):
+        plain = request.method != "POST" and "turn" not in request.GET
+        status = HTTPStatus.OK if plain else HTTPStatus.FORBIDDEN
+        return render(request, "conversations/closed.html", _about(), status=status)
+    if request.method == "POST":
+        return _take(request)
+    if "turn" not in request.GET:
+        return _show(request)
+    try:
+        shown = talk(request, request.GET["turn"])
+    except Http404:
+        return _show(request, error=NOT_HERE, status=HTTPStatus.NOT_FOUND)
+    return _show(request, shown, status=ENDED.get(shown.envelope.status, HTTPStatus.OK))
+
+
+def _take(request: HttpRequest) -> HttpResponse:
+    """Ask what was sent, in the conversation of the turn it replies to or in a new one."""
+    text, turn = request.POST.get("text", ""), request.POST.get("turn", "")
+    # PostgreSQL can't even compare a name that holds a null character.
+    collection = request.POST.get("collection", "").replace("\0", "")
+    before = None
+    try:
+        before = talk(request, turn) if turn else None
+        name = before.conversation.session if before else new_name()
+        asker = before.asker if before else _asker(request, name)
+        envelope = ask(text, asker, session=name, collections=[collection] if collection else ())
+    except Http404:
+        return _refuse(request, None, NOT_HERE, HTTPStatus.NOT_FOUND, text)
+    except (ConversationError, KnowledgeError) as error:
+        status = REFUSED.get(type(error), HTTPStatus.BAD_REQUEST)
+        response = _refuse(request, before, str(error), status, text)
+        if isinstance(error, TooManyTurns):
+            response["Retry-After"] = str(error.retry_seconds)
+        return response
+    except redis.RedisError:
+        return _refuse(request, before, NO_REDIS, HTTPStatus.SERVICE_UNAVAILABLE, text)
+    keep(request, name)
+    page = f"{reverse('start')}?turn={envelope.pk}"
+    if _by_script(request):
+        events = reverse("turn-events", args=[envelope.pk])
+        return JsonResponse({"page": page, "events": events}, status=HTTPStatus.ACCEPTED)
+    try:
+        wait(envelope)
+    except Forgotten as error:
+        return _show(request, error=str(error), status=HTTPStatus.NOT_FOUND, text=text)
+    # Again: the middleware stores the session once more, and another tab may have added to it.
+    keep(request, name)
+    return redirect(page, permanent=False)
+
+
+def _by_script(request: HttpRequest) -> bool:
+    """Whether the page's own script asks; it follows the turn instead of waiting for its end."""
+    return request.headers.get("Accept") == "application/json"
+
+
+def _refuse(
+    request: HttpRequest,
+    before: Talk | None,
+    error: str,
+    status: HTTPStatus,
+    text: str,
+) -> HttpResponse:
+    """Say why the question was not taken; what was written stays in its field."""
+    if _by_script(request):
+        return JsonResponse({"error": error}, status=status)
+    return _show(request, before, error=error, status=status, text=text)
+
+
+def _asker(request: HttpRequest, name: str) -> Asker:
+    """Return who asks: without a login someone of this conversation, and nobody else's content."""
+    return Asker(request.user) if isinstance(request.user, User) else Asker(None, name)
+
+
+def _show(
+    request: HttpRequest,
+    shown: Talk | None = None,
+    *,
+    status: HTTPStatus = HTTPStatus.OK,
+    error: str = "",
+    text: str = "",
+) -> HttpResponse:
+    collections = Collection.objects.annotate(size=Count("documents")).order_by("name")
+    failed = shown and shown.envelope.status in ENDED
+    context = _about() | {
+        "collections": collections,
+        "chosen": request.POST.get("collection", ""),
+        "error": error,
+        "text": text or (shown.envelope.memory["text"] if shown and failed else ""),
+        **(_turn(shown) if shown else {}),
+    }
+    return render(request, "conversations/start.html", context, status=status)
+
+
+def _about() -> dict[str, Any]:
+    return {"domain_name": settings.DOMAIN_NAME, "domain_scope": settings.DOMAIN_SCOPE}
+
+
+def _turn(shown: Talk) -> dict[str, Any]:
+    """Return what the page shows of a turn."""
+    envelope, conversation = shown.envelope, shown.conversation
+    asked = list(
+        conversation.messages.filter(role=Message.Author.USER)
+        .order_by("created")
+        .values("turn_id", "text")
+    )
+    said = reply(envelope)
+    cited = by_marker(said["citations"])
+    return {
+        "turn": envelope,
+        "question": envelope.memory.get("text", ""),
+        "reply": said,
+        "answer": answer(without_list(said), [source["marker"] for source in cited]),
+        "cited": cited,
+        "mode": explained(said["mode"], quotes=bool(cited)),
+        "spans": timeline(envelope, list(envelope.steps.defer("output"))),
+        "asked": asked,
+        "is_latest": bool(asked) and asked[-1]["turn_id"] == envelope.pk,
+        "bound": [collection.name for collection in conversation.collections.all()],
+    }

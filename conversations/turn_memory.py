@@ -1,0 +1,217 @@
+"""Memory: what a turn gets to see of its conversation, and what the conversation keeps of it."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.dispatch import receiver
+from django.utils.timezone import now
+
+from agents.ending.summary import bounded, fact_noted
+from agents.envelopes import envelope_ended
+from agents.intake.route_stickiness import on_a_route
+from agents.models import Envelope
+from agents.names import Role, Route, Status
+from conversations.models import Conversation, Message
+from knowledge import versions
+from knowledge.models import Document
+
+# What an answer refers to is always there: the last question and its answer.
+LEAST = 2
+# What one turn adds: two messages, and usually less than this part of HISTORY_TOKENS.
+TURN, PART = 2, 0.25
+# Messages, and tokens of them, that are folded into the summary in one turn. What is more waits
+# for the next one: a turn adds fewer than leave, so the rest gets less and less.
+LEAVING = 40
+LEAVING_TOKENS = 6000
+# Around each message in a prompt: who said it, and when.
+FRAME_TOKENS = 8
+
+
+def divided(conversation: Conversation) -> tuple[list[Message], list[Message]]:
+    """Return the messages a turn sees, and those that leave in it; oldest first.
+
+    The latest HISTORY_MESSAGES that fit into HISTORY_TOKENS are seen, the last two in any case.
+    When one that is not in the summary yet may drop out next, it leaves with all that are older
+    than the latest half: so a model is asked every third turn or so, and not in each.
+    """
+    said = conversation.messages.order_by("-created", "-pk")[: settings.HISTORY_MESSAGES]
+    latest = list(said)
+    history = latest[: max(LEAST, fitting(latest, settings.HISTORY_TOKENS))]
+    safe = latest[: settings.HISTORY_MESSAGES - TURN]
+    safe = safe[: fitting(safe, round(settings.HISTORY_TOKENS * (1 - PART)))]
+    waiting = unsummarised(conversation)
+    if not waiting or waiting[0] in safe:
+        return history[::-1], []
+    kept = safe[: len(safe) // 2]
+    leaving = [message for message in waiting if message not in kept]
+    return history[::-1], leaving[: max(1, fitting(leaving, LEAVING_TOKENS))]
+
+
+def unsummarised(conversation: Conversation) -> list[Message]:
+    """Return the oldest messages that are not in the summary yet, in their order."""
+    said = conversation.messages.order_by("created", "pk")
+    if conversation.summarised_until:
+        said = said.filter(created__gt=conversation.summarised_until)
+    return list(said[:LEAVING])
+
+
+def fitting(messages: Sequence[Message], most: int) -> int:
+    """Return how many of the messages, from the first, have at most so many tokens together."""
+    left = most
+    for place, message in enumerate(messages):
+        left -= tokens(message.text)
+        if left < 0:
+            return place
+    return len(messages)
+
+
+def tokens(text: str) -> int:
+    """Return about how many tokens a model makes of a message.
+
+    A quarter of its bytes in UTF-8: the usual four characters to a token in English, two in
+    Cyrillic, and somewhat less than one per character in Chinese. No model's own tokenizer is
+    asked: every model has another, and web processes load none.
+    """
+    return len(text.encode()) // 4 + FRAME_TOKENS
+
+
+def remarks(messages: Iterable[Message]) -> list[dict[str, str]]:
+    """Return messages as agents see them."""
+    return [
+        {"role": said.role, "text": said.text, "time": said.created.isoformat()}
+        for said in messages
+    ]
+
+
+MAX_FACTS = 20
+OFFERS = 6
+
+
+def recall(conversation: Conversation, text: str, *, key: str = "") -> dict[str, Any]:
+    """Return the memory of a turn that begins with `text`, by `agents.attributes.MEMORY`.
+
+    `key` is the id of the API key it was asked with.
+    """
+    history, leaving = divided(conversation)
+    collections = list(conversation.collections.values_list("name", flat=True))
+    return {
+        "text": text,
+        "history": remarks(history),
+        "summary": conversation.summary,
+        "facts": conversation.facts,
+        "topic": conversation.topic,
+        "current_time": now().isoformat(),
+        "language_preference": conversation.language_preference or None,
+        "open_clarification": conversation.open_clarification,
+        "clarification_rounds": conversation.clarification_rounds,
+        "last_agent": conversation.last_agent,
+        "context_flags": conversation.context_flags,
+        "collections": collections,
+        "offers": offers(collections),
+        "user_id": conversation.user_id,
+        "owner": f"user:{conversation.owner_id}" if conversation.owner_id else "local",
+        "key": key,
+        "leaving": remarks(leaving),
+    }
+
+
+def offers(collections: list[str]) -> list[str]:
+    """Return titles of a few documents, so that a refusal can name what can be asked instead."""
+    documents = Document.objects.exclude(title="")
+    if collections:
+        documents = documents.filter(collection__name__in=collections)
+    else:
+        documents = documents.filter(collection__only_by_name=False)
+    titles = documents.order_by("source").values_list("title", flat=True)
+    # Who describes a page means it to be read; licences and the like have no description.
+    return list(titles.exclude(description="")[:OFFERS] or titles[:OFFERS])
+
+
+@receiver(envelope_ended)
+def remember(sender: object, envelope: Envelope, **_: Any) -> None:
+    """Store the reply and what was learnt, in the transaction that ends the turn."""
+    conversation = (
+        Conversation.objects.select_for_update().filter(pk=envelope.conversation_id).first()
+    )
+    if conversation is None:
+        return
+    payload = envelope.payload
+    if envelope.status == Status.COMPLETED:
+        versions.record(envelope.pk, payload.get("citations_used") or [])
+    Message.objects.create(
+        conversation=conversation,
+        role=Message.Author.ASSISTANT,
+        text=payload.get("response", ""),
+        turn=envelope,
+    )
+    _learn(conversation, payload)
+    asked = envelope.status == Status.AWAITING_USER
+    conversation.status = Conversation.Status.AWAITING_USER if asked else Conversation.Status.OPEN
+    conversation.open_clarification = _open_question(payload) if asked else None
+    conversation.clarification_rounds = conversation.clarification_rounds + 1 if asked else 0
+    if envelope.status in {Status.COMPLETED, Status.AWAITING_USER}:
+        conversation.last_agent = _last_on_a_route(envelope) or conversation.last_agent
+    conversation.save()
+
+
+def _learn(conversation: Conversation, payload: dict[str, Any]) -> None:
+    """Take over what agents learnt, however the turn ended.
+
+    Without a `summary_update` the messages that were to be folded in leave again next turn. Facts
+    that are too many go on in the summary.
+    """
+    learnt = payload.get("memory_updates") or {}
+    if update := payload.get("summary_update"):
+        conversation.summary = update["summary"]
+        if update["until"]:
+            conversation.summarised_until = datetime.fromisoformat(update["until"])
+    conversation.topic = learnt.get("topic") or conversation.topic
+    if (preferred := learnt.get("language_preference")) is not None:
+        conversation.language_preference = preferred
+    withdrawn = set(map(_plain, learnt.get("withdrawn", [])))
+    valid = [fact for fact in conversation.facts if _plain(fact) not in withdrawn]
+    known = distinct([*valid, *learnt.get("facts", [])])
+    conversation.facts, former = known[-MAX_FACTS:], known[:-MAX_FACTS]
+    if former:
+        notes = [fact_noted(fact, now().isoformat()) for fact in former]
+        conversation.summary = bounded([*conversation.summary.splitlines(), *notes])
+
+
+def _last_on_a_route(envelope: Envelope) -> str:
+    """Who answered, or which route the question was on that was asked back about; or neither.
+
+    A command or a goodbye is on no route: it leaves the conversation where it was.
+    """
+    spoke, route = last_agent(envelope), envelope.payload.get("route") or ""
+    if on_a_route(spoke):
+        return spoke
+    return route if route != Route.FALLBACK else ""
+
+
+def last_agent(envelope: Envelope) -> str:
+    """Return the role whose words ended the turn; the manager has none of its own."""
+    worked = envelope.steps.exclude(role=Role.MANAGER).filter(status="done").order_by("-number")
+    return worked.values_list("role", flat=True).first() or ""
+
+
+def _open_question(payload: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "question": payload.get("canonical_question") or payload["text"],
+        "reason": payload["clarification_reason"],
+        "options": payload.get("suggested_actions", []),
+    }
+
+
+def distinct(facts: list[str]) -> list[str]:
+    """Return each fact once, oldest first; one that was said again counts as new."""
+    kept: dict[str, str] = {}
+    for fact in reversed(facts):
+        kept.setdefault(_plain(fact), fact)
+    kept.pop("", None)
+    return list(kept.values())[::-1]
+
+
+def _plain(fact: str) -> str:
+    return " ".join(fact.casefold().split())

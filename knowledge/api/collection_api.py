@@ -1,0 +1,102 @@
+"""Collections and receipts of what was deleted from them, for staff."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView, RetrieveAPIView
+from rest_framework.permissions import IsAdminUser
+
+from knowledge.collections import sized
+from knowledge.models import Collection, Receipt
+
+
+class CollectionSerializer(serializers.ModelSerializer[Collection]):
+    """One collection, how much it holds and how it is searched."""
+
+    documents = serializers.IntegerField(source="document_count", read_only=True)
+    chunks = serializers.IntegerField(source="chunk_count", read_only=True)
+    golden_questions = serializers.IntegerField(source="question_count", read_only=True)
+    threshold = serializers.FloatField(
+        read_only=True,
+        allow_null=True,
+        help_text="Calibrated for its embedding model; null where SEARCH_CONFIDENCE_THRESHOLD is.",
+    )
+
+    class Meta:
+        model = Collection
+        fields = (
+            "name",
+            "title",
+            "description",
+            "embedding_model",
+            "threshold",
+            "documents",
+            "chunks",
+            "golden_questions",
+            "created",
+        )
+
+
+class Deleted(serializers.Serializer[Any]):
+    """What a receipt says of one document."""
+
+    id = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # a field of that name
+    title = serializers.CharField()
+    version = serializers.IntegerField()
+
+
+class ReceiptSerializer(serializers.ModelSerializer[Receipt]):
+    """What a deletion removed."""
+
+    documents = Deleted(many=True, read_only=True)
+    removed = serializers.DictField(
+        child=serializers.IntegerField(), read_only=True, help_text="Kind of row → how many."
+    )
+    answers = serializers.ListField(
+        child=serializers.UUIDField(),
+        read_only=True,
+        help_text="Turns whose answers had cited one of the documents.",
+    )
+
+    class Meta:
+        model = Receipt
+        fields = (
+            "id",
+            "collection",
+            "by",
+            "reason",
+            "documents",
+            "removed",
+            "answers",
+            "created",
+        )
+        read_only_fields = fields
+
+
+class CollectionsView(ListAPIView[Collection]):
+    """The collections with their sizes."""
+
+    permission_classes = (IsAdminUser,)
+    serializer_class = CollectionSerializer
+
+    def get_queryset(self) -> QuerySet[Collection]:
+        """All of them."""
+        return sized(Collection.objects.all())
+
+
+class ReceiptsView(ListAPIView[Receipt]):
+    """Receipts of what was deleted, the latest first."""
+
+    permission_classes = (IsAdminUser,)
+    serializer_class = ReceiptSerializer
+    queryset = Receipt.objects.all()
+
+
+class ReceiptView(RetrieveAPIView[Receipt]):
+    """One receipt."""
+
+    permission_classes = (IsAdminUser,)
+    serializer_class = ReceiptSerializer
+    queryset = Receipt.objects.all()

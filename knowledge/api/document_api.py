@@ -1,0 +1,367 @@
+"""Documents for staff: listed, taken in, looked into and deleted."""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import TooManyFilesSent
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.generics import ListAPIView, RetrieveAPIView
+from rest_framework.parsers import JSONParser, MultiPartParser
+from rest_framework.permissions import IsAdminUser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from knowledge.api.collection_api import ReceiptSerializer
+from knowledge.api.ingest_api import IngestDetail, answer
+from knowledge.collections import count, named
+from knowledge.errors import Unreadable
+from knowledge.ingestion.jobs import ring
+from knowledge.ingestion.plan import plan, reingest
+from knowledge.ingestion.removal import delete
+from knowledge.models import Chunk, Document, Ingest, Reliance, Version
+from knowledge.versions import replaced, version, versions
+
+
+class DocumentSerializer(serializers.ModelSerializer[Document]):
+    """One document without its text."""
+
+    collection = serializers.SlugRelatedField[Any](slug_field="name", read_only=True)
+    chunks = serializers.IntegerField(source="chunk_count", read_only=True)
+
+    class Meta:
+        model = Document
+        fields: tuple[str, ...] = (
+            "id",
+            "collection",
+            "source",
+            "title",
+            "crumbs",
+            "description",
+            "summary",
+            "keywords",
+            "version",
+            "language",
+            "audience",
+            "last_updated",
+            "chunks",
+            "created",
+            "updated",
+        )
+
+
+class DocumentDetail(DocumentSerializer):
+    """One document with its text."""
+
+    copies = serializers.SlugRelatedField[Any](
+        many=True,
+        read_only=True,
+        slug_field="source",
+        help_text="Other places where the same bytes lie.",
+    )
+
+    class Meta(DocumentSerializer.Meta):
+        fields = (*DocumentSerializer.Meta.fields, "keypoints", "copies", "content")
+
+
+class ChunkSerializer(serializers.ModelSerializer[Chunk]):
+    """One chunk of a document; its neighbours are those with the numbers before and after."""
+
+    section = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Chunk
+        fields = ("id", "number", "section", "page", "tokens", "keywords", "text")
+
+    def get_section(self, chunk: Chunk) -> list[str]:
+        """Return the headings it stands under, outermost first."""
+        return list(chunk.section.path)
+
+
+class VersionSerializer(serializers.ModelSerializer[Version]):
+    """One version of a document without its text."""
+
+    is_latest = serializers.SerializerMethodField()
+    replaced = serializers.SerializerMethodField(help_text="When the next one was taken in.")
+
+    class Meta:
+        model = Version
+        fields: tuple[str, ...] = ("number", "title", "is_latest", "created", "replaced")
+
+    def get_is_latest(self, version: Version) -> bool:
+        """Return whether it is what the document says now."""
+        return replaced(version) is None
+
+    def get_replaced(self, version: Version) -> datetime | None:
+        """Return when it was replaced; null for the latest."""
+        return replaced(version)
+
+
+class VersionDetail(VersionSerializer):
+    """One version of a document as it was: what an answer that cites it can be checked against."""
+
+    document = serializers.CharField(source="document_id", read_only=True)
+    source = serializers.CharField(  # type: ignore[assignment]  # a field of that name
+        source="document.source", read_only=True
+    )
+
+    class Meta(VersionSerializer.Meta):
+        fields = ("document", "source", *VersionSerializer.Meta.fields, "content")
+
+
+class AnswerSerializer(serializers.ModelSerializer[Reliance]):
+    """An answer that cited a version of a document: the turn it was given in."""
+
+    class Meta:
+        model = Reliance
+        fields = ("turn", "version", "created")
+
+
+class AnswersQuery(serializers.Serializer[Any]):
+    """What may stand behind `?` where answers are listed."""
+
+    version = serializers.IntegerField(
+        required=False, min_value=1, max_value=2**31 - 1, help_text="Only of this version."
+    )
+
+
+DEFAULT_COLLECTION = "documents"
+# A request is held in memory while its files are written down.
+REQUEST_FILES = 5  # of the largest size allowed
+WAYS = ("file", "url", "document")
+
+
+class Upload(serializers.Serializer[Any]):
+    """What `POST /api/documents/` takes: files (multipart), a URL, or a document as JSON.
+
+    A document may also be sent as it is, with `content` and its other fields at the top.
+    """
+
+    collection = serializers.CharField(
+        max_length=63, default=DEFAULT_COLLECTION, help_text="Made when it does not exist."
+    )
+    wait = serializers.BooleanField(
+        default=True, help_text="Whether to answer when it is done, at the latest after 20 s."
+    )
+    file = serializers.ListField(
+        child=serializers.FileField(allow_empty_file=True),
+        required=False,
+        allow_empty=False,
+        help_text="In any format that can be ingested; several parts may have this name.",
+    )
+    url = serializers.CharField(
+        max_length=2000, required=False, help_text="A page, a file or a sitemap on the web."
+    )
+    document = serializers.JSONField(
+        required=False, help_text="An object with `content`, and `title`, `source` and so on."
+    )
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Take a document whose fields stand at the top as one of its own."""
+        if isinstance(data, dict) and "content" in data and "document" not in data:
+            ours = {name: data[name] for name in data if name in self.fields}
+            document = {name: data[name] for name in data if name not in self.fields}
+            data = ours | {"document": document}
+        return super().to_internal_value(data)
+
+    def validate_file(self, files: list[UploadedFile]) -> list[UploadedFile]:
+        """Refuse what is too much, naming it."""
+        limit = settings.MAX_UPLOAD_BYTES
+        for file in files:
+            if (file.size or 0) > limit:
+                raise serializers.ValidationError(
+                    f"{file.name} is larger than {limit:,} bytes (MAX_UPLOAD_BYTES)."
+                )
+        if sum(file.size or 0 for file in files) > REQUEST_FILES * limit:
+            raise serializers.ValidationError(
+                f"Together the files are larger than {REQUEST_FILES * limit:,} bytes: "
+                "send them in several requests."
+            )
+        return files
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Take exactly one of the three."""
+        if sum(way in attrs for way in WAYS) != 1:
+            raise serializers.ValidationError(
+                "Send one or more files, or a url, or a document with its content."
+            )
+        return attrs
+
+
+def documents() -> QuerySet[Document]:
+    """Return all documents with the number of their chunks."""
+    found = Document.objects.select_related("collection")
+    return found.annotate(chunk_count=count(Chunk, "document"))
+
+
+class DocumentsView(ListAPIView[Document]):
+    """The documents, and the way in for new ones."""
+
+    permission_classes = (IsAdminUser,)
+    parser_classes = (MultiPartParser, JSONParser)
+    serializer_class = DocumentSerializer
+
+    def get_queryset(self) -> QuerySet[Document]:
+        """All of them, or those of `?collection=`, without their texts."""
+        name = self.request.query_params.get("collection")
+        found = documents().defer("content")
+        return found.filter(collection__in=named([name])) if name else found
+
+    @extend_schema(
+        parameters=[OpenApiParameter("collection", str, description="Only of this one.")]
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """List documents, fifty a page."""
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(request=Upload, responses={201: IngestDetail, 202: IngestDetail})
+    def post(self, request: Request) -> Response:
+        """Ingest what is sent: 201 when it is in, 202 when it takes longer, 400 if unfit.
+
+        Of several files, those that can be read are taken in; `items` has what became of each.
+        """
+        body = Upload(data=data(request))
+        body.is_valid(raise_exception=True)
+        said: dict[str, Any] = body.validated_data
+        field = next(way for way in WAYS if way in said)
+        job = planned(said, field)
+        ring(job)
+        return answer(job, request, wait=said["wait"], field=field)
+
+
+class DocumentView(RetrieveAPIView[Document]):
+    """One document."""
+
+    permission_classes = (IsAdminUser,)
+    serializer_class = DocumentDetail
+
+    def get_queryset(self) -> QuerySet[Document]:
+        """Any document."""
+        return documents().prefetch_related("copies")
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Return it with its text."""
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(responses=ReceiptSerializer)
+    def delete(self, request: Request, pk: str) -> Response:
+        """Delete it with all that was made of it, and return a receipt of what was removed."""
+        document = get_object_or_404(Document.objects.defer("content"), pk=pk)
+        receipt = delete([document], by=request.user.get_username(), reason="asked for by API")
+        return Response(ReceiptSerializer(receipt).data)
+
+
+class ReingestView(APIView):
+    """Another reading of a document."""
+
+    permission_classes = (IsAdminUser,)
+
+    @extend_schema(request=None, responses={201: IngestDetail, 202: IngestDetail})
+    def post(self, request: Request, pk: str) -> Response:
+        """Take it in anew, from its file or address where one is known, else from its text."""
+        job = reingest(get_object_or_404(Document, pk=pk))
+        ring(job)
+        return answer(job, request, wait=True, field="document")
+
+
+def data(request: Request) -> Any:
+    """Return the body. Raises ValidationError when it holds more files than are taken at once."""
+    try:
+        return request.data
+    except TooManyFilesSent as error:
+        raise ValidationError({"file": ["Send at most 100 files in one request."]}) from error
+
+
+def planned(said: dict[str, Any], field: str) -> Ingest:
+    """Return the job for what was sent. Raises KnowledgeError and ValidationError."""
+    if field != "url":
+        return plan(said["collection"], uploads=received(said))
+    try:
+        return plan(said["collection"], urls=[said["url"]])
+    except Unreadable as error:
+        raise ValidationError({"url": [f"{said['url']}: {error}"]}) from error
+
+
+def received(said: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the bytes of each file that was sent."""
+    for file in said.get("file", ()):
+        yield file.name or "upload", file.read()
+    if "document" in said:
+        # Named by what it is, so that sending it again replaces it and nothing else.
+        identity = identity_of(said["document"]).encode(errors="backslashreplace")
+        body = json.dumps(said["document"]).encode()
+        yield f"{blake2b(identity, digest_size=8).hexdigest()}.json", body
+
+
+def identity_of(document: Any) -> str:
+    """Return what tells a document from others."""
+    known = document if isinstance(document, dict) else {}
+    return str(known.get("source") or known.get("title") or json.dumps(document))
+
+
+class ChunksView(ListAPIView[Chunk]):
+    """The chunks of a document in the order of its text."""
+
+    permission_classes = (IsAdminUser,)
+    serializer_class = ChunkSerializer
+    queryset = Chunk.objects.none()  # tells the schema what it is about
+
+    def get_queryset(self) -> QuerySet[Chunk]:
+        """Those of the document in the address."""
+        document = get_object_or_404(Document.objects.only("pk"), pk=self.kwargs["pk"])
+        return document.chunks.select_related("section")
+
+
+class VersionsView(APIView):
+    """The versions of a document that are kept."""
+
+    permission_classes = (IsAdminUser,)
+
+    @extend_schema(responses=VersionSerializer(many=True))
+    def get(self, request: Request, pk: str) -> Response:
+        """List them without their texts, the latest first."""
+        document = get_object_or_404(Document, pk=pk)
+        return Response(VersionSerializer(versions(document), many=True).data)
+
+
+class VersionView(APIView):
+    """One version of a document."""
+
+    permission_classes = (IsAdminUser,)
+
+    @extend_schema(responses=VersionDetail)
+    def get(self, request: Request, pk: str, number: int) -> Response:
+        """Return it as it was, so that an answer that cites it can be checked."""
+        document = get_object_or_404(Document, pk=pk)
+        try:
+            return Response(VersionDetail(version(document, number)).data)
+        except Version.DoesNotExist as error:
+            raise Http404 from error
+
+
+@extend_schema(parameters=[AnswersQuery])
+class AnswersView(ListAPIView[Reliance]):
+    """The answers that cited a document, the latest first, also after it was deleted."""
+
+    permission_classes = (IsAdminUser,)
+    serializer_class = AnswerSerializer
+    queryset = Reliance.objects.none()
+
+    def get_queryset(self) -> QuerySet[Reliance]:
+        """Those of the document in the address, or of `?version=` of it."""
+        query = AnswersQuery(data=self.request.query_params)
+        query.is_valid(raise_exception=True)
+        answers = Reliance.objects.filter(document=self.kwargs["pk"])
+        if not answers.exists():
+            get_object_or_404(Document.objects.only("pk"), pk=self.kwargs["pk"])
+        return answers.filter(**query.validated_data).order_by("-created", "pk")

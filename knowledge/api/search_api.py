@@ -1,0 +1,181 @@
+"""Search for staff: what it finds and why, level by level."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.permissions import IsAdminUser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from knowledge.search import Beside, Found, neighbours, search
+
+RESULTS_LIMIT = 50
+NEIGHBOURS_LIMIT = 5
+
+
+class SearchQuery(serializers.Serializer[Any]):
+    """What may stand behind `?` of a search."""
+
+    q = serializers.CharField(help_text="The question.")
+    collection = serializers.ListField(
+        child=serializers.CharField(max_length=63, allow_blank=True),
+        default=list,
+        help_text="Where to look; may be repeated. Left out: everywhere.",
+    )
+    language = serializers.RegexField(
+        r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*\Z",
+        max_length=16,
+        default="",
+        allow_blank=True,
+        error_messages={"invalid": "Use a language tag, such as en or pt-BR."},
+        help_text="Only documents in this language.",
+    )
+    audience = serializers.CharField(
+        max_length=100, default="", allow_blank=True, help_text="Only documents for this audience."
+    )
+    limit = serializers.IntegerField(
+        min_value=1, max_value=RESULTS_LIMIT, required=False, help_text="Passages at most."
+    )
+    explain = serializers.BooleanField(
+        default=False, help_text="Whether to add every candidate with its ranks, and why it fell."
+    )
+
+    neighbours = serializers.IntegerField(
+        min_value=0,
+        max_value=NEIGHBOURS_LIMIT,
+        default=0,
+        help_text="How many of the chunks before and after each passage to add.",
+    )
+
+    def validate_q(self, question: str) -> str:
+        """Refuse what is longer than a question may be."""
+        limit = settings.MAX_QUESTION_LENGTH
+        if len(question) > limit:
+            raise serializers.ValidationError(f"The question has at most {limit:,} characters.")
+        return question
+
+    def validate_collection(self, names: list[str]) -> list[str]:
+        """Leave out what is empty, as a form sends it."""
+        return [name for name in names if name]
+
+
+class PassageSerializer(serializers.Serializer[Any]):
+    """A chunk that was found."""
+
+    chunk_id = serializers.IntegerField()
+    document_id = serializers.CharField()
+    version = serializers.IntegerField()
+    title = serializers.CharField()
+    section = serializers.CharField(help_text="Headings above it, joined by >.")
+    crumbs = serializers.ListField(child=serializers.CharField())
+    source = serializers.CharField()  # type: ignore[assignment]  # a field of that name
+    language = serializers.CharField()
+    page = serializers.IntegerField(allow_null=True)
+    text = serializers.CharField()
+    score = serializers.FloatField(help_text="Fused, comparable within one search only.")
+    cosine = serializers.FloatField(allow_null=True, help_text="Similarity to the question.")
+    before = serializers.ListField(
+        child=serializers.CharField(), help_text="Texts that stand before it, with `neighbours`."
+    )
+    after = serializers.ListField(
+        child=serializers.CharField(), help_text="Texts that stand after it, with `neighbours`."
+    )
+
+
+class StandingSerializer(serializers.Serializer[Any]):
+    """Where one level put a candidate for one wording."""
+
+    level = serializers.CharField()
+    wording = serializers.IntegerField(help_text="Place in `wordings`, from 0.")
+    rank = serializers.IntegerField()
+    score = serializers.FloatField(help_text="Comparable within the level only.")
+
+
+class CandidateSerializer(serializers.Serializer[Any]):
+    """A chunk that some level named, and what became of it."""
+
+    chunk_id = serializers.IntegerField()
+    document_id = serializers.CharField()
+    title = serializers.CharField()
+    section = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # a field of that name
+    text = serializers.CharField()
+    standings = StandingSerializer(many=True)
+    score = serializers.FloatField()
+    cosine = serializers.FloatField(allow_null=True)
+    place = serializers.IntegerField(allow_null=True, help_text="In the results; null if none.")
+    dropped = serializers.CharField(allow_null=True)
+    by = serializers.IntegerField(allow_null=True, help_text="The chunk that was preferred.")
+    why = serializers.CharField(allow_blank=True, help_text="Why it was dropped, in words.")
+
+
+class WordingSerializer(serializers.Serializer[Any]):
+    """A text that was searched for."""
+
+    text = serializers.CharField()
+    kind = serializers.CharField()
+    weight = serializers.FloatField()
+
+
+class ExplanationSerializer(serializers.Serializer[Any]):
+    """Everything one search considered, best first."""
+
+    wordings = WordingSerializer(many=True)
+    weights = serializers.DictField(child=serializers.FloatField(), help_text="Of each level.")
+    candidates = CandidateSerializer(many=True)
+
+
+class SearchAnswer(serializers.Serializer[Any]):
+    """The passages of a search, and how far they can be trusted."""
+
+    passages = PassageSerializer(many=True)
+    quality = serializers.CharField(help_text="excellent, good or poor.")
+    no_context = serializers.BooleanField(help_text="Whether nothing found can carry an answer.")
+    error = serializers.CharField(allow_blank=True, help_text="Why a level was left out.")
+    stats = serializers.DictField()
+    explain = ExplanationSerializer(allow_null=True)
+
+
+class SearchView(APIView):
+    """A search without an answer."""
+
+    permission_classes = (IsAdminUser,)
+
+    @extend_schema(parameters=[SearchQuery], responses=SearchAnswer)
+    def get(self, request: Request) -> Response:
+        """Return the passages for a question, with `explain` also what was dropped and why."""
+        query = SearchQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        found = looked_up(query.validated_data, reuse=f"user:{request.user.pk}/")
+        most = query.validated_data["neighbours"]
+        beside = neighbours((each.chunk_id for each in found.passages if most), most=most)
+        return Response(
+            {
+                "passages": [
+                    asdict(each) | asdict(beside.get(each.chunk_id, Beside()))
+                    for each in found.passages
+                ],
+                "quality": found.quality,
+                "no_context": found.no_context,
+                "error": found.error,
+                "stats": found.stats,
+                "explain": found.explain and found.explain.as_json(),
+            }
+        )
+
+
+def looked_up(asked: dict[str, Any], *, reuse: str = "") -> Found:
+    """Return what a validated query finds (`reuse` as in `search`). Raises UnknownCollection."""
+    return search(
+        asked["q"],
+        collections=asked["collection"],
+        limit=asked.get("limit"),
+        languages=[asked["language"]] if asked["language"] else (),
+        audience=asked["audience"],
+        explain=asked["explain"],
+        reuse=reuse,
+    )

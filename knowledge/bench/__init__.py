@@ -1,1 +1,0 @@
-"""Bench: speed figures of ingestion and search, each beside something else in the same run."""

@@ -1,0 +1,61 @@
+"""Models: the embedding models, found by their names."""
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from knowledge import providers
+from knowledge.embedding.embedder import Embedder, UnknownModel
+from knowledge.embedding.local import LOCAL, MODEL
+
+LONGEST_NAME = 100  # what the column of vectors holds
+
+_made: dict[str, Embedder] = {}
+
+
+def named(name: str) -> Embedder:
+    """Return the embedding model of that name, the same object every time in a process.
+
+    `all-MiniLM-L6-v2` runs on this machine; `model@provider` is asked of an OpenAI-compatible
+    endpoint. Nothing is loaded or asked yet. Raises UnknownModel.
+    """
+    if name == MODEL:
+        return LOCAL
+    full = full_name(name)
+    if full not in _made:
+        _made.setdefault(full, _endpoint(full))
+    return _made[full]
+
+
+def default() -> Embedder:
+    """Return the model that new collections use, EMBEDDING_MODEL. Raises UnknownModel."""
+    return named(settings.EMBEDDING_MODEL)
+
+
+def full_name(name: str) -> str:
+    """Return the name as it is stored: with the provider, also where it was left out.
+
+    Nobody is asked whether there is such a model. Raises UnknownModel.
+    """
+    if name == MODEL:
+        return name
+    try:
+        model, provider = providers.split(name)
+        providers.provider(provider)
+    except providers.UnknownProvider as error:
+        raise UnknownModel(f"{error} The model of this machine is {MODEL}.") from error
+    full = f"{model}@{provider}"
+    if len(full) > LONGEST_NAME:
+        raise UnknownModel(f"{full[:40]!r}… is longer than {LONGEST_NAME} characters.")
+    return full
+
+
+def forget() -> None:
+    """Begin anew, as after a fork or a change of settings."""
+    _made.clear()
+    LOCAL.forget()
+
+
+def _endpoint(full: str) -> Embedder:
+    model, provider = providers.split(full)
+    made: Embedder = import_string(settings.EMBEDDING_ENDPOINT)(model, providers.provider(provider))
+    return made

@@ -1,1 +1,0 @@
-"""Evaluation: how well documents are read and passages are found, in figures."""

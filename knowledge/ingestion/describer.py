@@ -1,0 +1,100 @@
+"""Describing: has models describe the documents to come, several at once, in their order."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from threading import Event
+from types import TracebackType
+from typing import Self
+
+from django.db import connection
+
+from knowledge import model_calls
+from knowledge.ingestion.decisions import Entry
+from knowledge.ingestion.drafts import Draft, described, drawn
+from knowledge.ingestion.job_lease import BEAT_SECONDS
+
+# Documents. A model takes seconds, of which this machine spends none; more would be a rush for a
+# server of one's own, which answers a few at a time.
+AT_ONCE = 4
+AHEAD = 2 * AT_ONCE  # so that models are busy while what came before is embedded
+ENTRIES_AHEAD = 200  # with those that wait behind them and need no model
+STEPS: tuple[Callable[[Draft], Draft], ...] = (described, drawn)
+
+Coming = Future[Draft]
+
+
+class Describing:
+    """Describes drafts in threads, of which there is none as long as no model is asked."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self.tell = tell
+        self.stopped = Event()
+        self.pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="ingest describer")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        """Ask nothing more. A reply that is on its way is waited for, as it is paid for.
+
+        Unless the process is told to end.
+        """
+        self.stopped.set()
+        is_told = error is not None and not isinstance(error, Exception)
+        self.pool.shutdown(wait=not is_told, cancel_futures=True)
+
+    def ahead(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, Coming | None]]:
+        """Yield the entries in their order, each with what is made of its draft meanwhile."""
+        waiting: deque[tuple[Entry, Coming | None]] = deque()
+        for entry in entries:
+            waiting.append((entry, self.begun(entry, waiting)))
+            while waiting and is_due(waiting):
+                yield waiting.popleft()
+        while waiting:
+            yield waiting.popleft()
+
+    def begun(self, entry: Entry, before: Iterable[tuple[Entry, Coming | None]]) -> Coming | None:
+        """Have a draft described; None when there is nothing to wait for."""
+        if entry.draft is None or not model_calls.is_on():
+            return None
+        for earlier, coming in before:
+            # What is said of the same text is asked for once, and found by who asks later.
+            if coming and earlier.sheet.page.content == entry.sheet.page.content:
+                self.wait(coming)
+        return self.pool.submit(self.work, entry.draft)
+
+    def work(self, draft: Draft) -> Draft:
+        """Describe a draft, in a thread that keeps no connection to the database."""
+        try:
+            for step in STEPS:
+                if self.stopped.is_set():
+                    raise CancelledError
+                draft = step(draft)
+        finally:
+            connection.close()
+        return draft
+
+    def result(self, draft: Draft, coming: Coming | None) -> Draft:
+        """Return the draft as it is described. Raises Lost and Cancelled."""
+        if coming is None:
+            return drawn(described(draft))
+        self.wait(coming)
+        return coming.result()
+
+    def wait(self, coming: Coming) -> None:
+        """Wait, and say about once a second how far the job is. Raises Lost and Cancelled."""
+        while not coming.done():
+            if not connection.in_atomic_block:
+                connection.close()
+            wait([coming], timeout=BEAT_SECONDS)
+            self.tell()
+
+
+def is_due(waiting: Sequence[tuple[Entry, Coming | None]]) -> bool:
+    """Tell whether the first is to be gone on with before others are begun."""
+    first = waiting[0][1]
+    asked = sum(coming is not None for _, coming in waiting)
+    return first is None or first.done() or asked >= AHEAD or len(waiting) >= ENTRIES_AHEAD

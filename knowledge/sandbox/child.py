@@ -1,0 +1,130 @@
+"""Child: the process that parses, one file after another, within its limits.
+
+It knows nothing of the settings, the database or the environment of its parent, and says nothing
+of what it reads but the answer.
+"""
+
+import json
+import os
+import resource
+import sys
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
+from types import TracebackType
+from typing import IO, BinaryIO
+
+from knowledge.errors import Unreadable
+from knowledge.liveness import die_with_parent
+from knowledge.parsing import Limits
+from knowledge.parsing.dispatch import parse
+from knowledge.parsing.parsed_page import MEGABYTE
+
+LENGTH = 8
+
+
+def send(pipe: IO[bytes], body: bytes) -> None:
+    """Write one frame. Raises BrokenPipeError when nobody reads any more."""
+    pipe.write(len(body).to_bytes(LENGTH, "big"))
+    pipe.write(body)
+    pipe.flush()
+
+
+def receive(pipe: IO[bytes], most: int) -> bytes | None:
+    """Return the next frame; None when the other side is gone.
+
+    Raises ValueError for a frame of more than `most` bytes, before any of them is read.
+    """
+    header = pipe.read(LENGTH)
+    length = int.from_bytes(header, "big")
+    if len(header) == LENGTH and length > most:
+        raise ValueError(length)
+    body = pipe.read(length) if len(header) == LENGTH else b""
+    return body if len(header) == LENGTH and len(body) == length else None
+
+
+FILES = 64  # open at once
+EXHAUSTED = b'{"exhausted": true}'  # ready beforehand: there is no memory left to make it
+BODY = 1 << 40  # what is too large was refused by whoever read the file
+
+
+def main() -> None:
+    """Answer requests until there are none: a name, a charset and a body each, as three frames."""
+    die_with_parent()
+    limits = Limits(**json.loads(sys.argv[1]))
+    requests, answers = private_pipes()
+    confine(limits)
+    sys.excepthook = partial(confess, answers)
+    send(answers, b"ready")
+    while (name := receive(requests, BODY)) is not None:
+        charset, body = receive(requests, BODY), receive(requests, BODY)
+        if charset is None or body is None:
+            break
+        grant_time(limits)
+        send(answers, answer(name.decode(), body, limits, charset.decode()))
+
+
+def answer(name: str, body: bytes, limits: Limits, charset: str) -> bytes:
+    """Return what came of a file as JSON: its pages, or why there are none."""
+    try:
+        pages = [asdict(page) for page in parse(name, body, limits, charset=charset)]
+        text = json.dumps({"pages": pages}, default=str, ensure_ascii=False).encode()
+    except Unreadable as error:
+        return said("refused", str(error))
+    except MemoryError:
+        return EXHAUSTED
+    if len(text) > limits.max_expanded_bytes:
+        return said(
+            "refused",
+            f"it comes to more than {limits.max_expanded_bytes:,} bytes of text "
+            "(PARSE_MAX_EXPANDED_BYTES)",
+        )
+    return text
+
+
+def said(outcome: str, value: str) -> bytes:
+    """Return an answer without pages."""
+    return json.dumps({outcome: value}).encode()
+
+
+def confess(
+    answers: BinaryIO, kind: type[BaseException], _: BaseException, __: TracebackType | None
+) -> None:
+    """Tell what kind of error a parser died of; its message may quote the file."""
+    send(answers, EXHAUSTED if kind is MemoryError else said("failed", kind.__name__))
+
+
+def private_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Return the pipes of stdin and stdout, which from now on lead nowhere for everybody else."""
+    pipes = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    return pipes
+
+
+def confine(limits: Limits) -> None:
+    """Take from this process what no parser needs."""
+    bounded(resource.RLIMIT_AS, limits.memory_mb * MEGABYTE)
+    bounded(resource.RLIMIT_NOFILE, FILES)
+    bounded(resource.RLIMIT_NPROC, 0)
+    bounded(resource.RLIMIT_FSIZE, 0)
+    bounded(resource.RLIMIT_CORE, 0)
+
+
+def bounded(what: int, most: int) -> None:
+    """Set a limit where the system knows it: macOS doesn't limit the address space."""
+    with suppress(ValueError, OSError):
+        resource.setrlimit(what, (most, most))
+
+
+def grant_time(limits: Limits) -> None:
+    """Allow the processor time of one more file, should nobody be left to look at the clock."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(used.ru_utime + used.ru_stime) + limits.seconds + 1
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""Reader: files into pages in a process of its own, which a hostile file may bring down."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from signal import SIGABRT, Signals
+from threading import Timer
+from typing import IO, Self
+
+from django.conf import settings
+from pydantic import BaseModel, ValidationError
+
+from knowledge.errors import KnowledgeError, Unreadable
+from knowledge.parsing import Limits, Page
+from knowledge.parsing.parsed_page import MEGABYTE
+from knowledge.sandbox.child import receive, send
+
+ROOT = Path(__file__).parents[2]
+COMMAND = "knowledge.sandbox.child"
+START_SECONDS = 30
+MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes; getrusage(2)
+
+
+class ParserUnavailable(KnowledgeError):
+    """The process that parses files cannot be started."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The process that parses files does not start. Run by hand, it says why: "
+            f"cd {ROOT} && {sys.executable} -m {COMMAND} '{{}}'"
+        )
+
+
+class Child:
+    """A process that parses under the limits. Raises ParserUnavailable when it won't start."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.served = 0  # files
+        self.inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_UNIT
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", COMMAND, json.dumps(asdict(limits))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=ROOT,
+                # Nothing of ours: it holds keys and addresses that no file may get near.
+                env={"PYTHONUTF8": "1"},
+            )
+        except OSError as error:
+            raise ParserUnavailable from error
+        with self.alarm(START_SECONDS):
+            greeting = self.heard()
+        if greeting is None:
+            self.end()
+            raise ParserUnavailable
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether nobody has killed it while it waited."""
+        return self.process.poll() is None
+
+    def ask(self, name: str, body: bytes, charset: str = "") -> bytes:
+        """Return what the child says of a file, which its server says is in that charset.
+
+        Raises Unreadable when it says nothing in time; it is then dead, or to be ended.
+        """
+        with self.alarm(self.limits.seconds) as late, suppress(BrokenPipeError):
+            send(pipe(self.process.stdin), name.encode("utf-8", "replace"))
+            send(pipe(self.process.stdin), charset.encode("utf-8", "replace"))
+            send(pipe(self.process.stdin), body)
+            answer = self.heard()
+        if answer is not None and not late:
+            self.served += 1
+            return answer
+        if late:
+            raise Unreadable(
+                f"reading it took longer than {self.limits.seconds} seconds (PARSE_SECONDS)"
+            )
+        raise Unreadable(self.death())
+
+    def heard(self) -> bytes | None:
+        """Return the next answer; None when the child is gone. Raises Unreadable if too long."""
+        try:
+            return receive(pipe(self.process.stdout), self.limits.max_expanded_bytes)
+        except ValueError as error:
+            raise Unreadable("the parser says more than it may") from error
+
+    @contextmanager
+    def alarm(self, seconds: float) -> Iterator[list[bool]]:
+        """Kill the child when the block takes longer, and say so in the list.
+
+        Whatever waits for the child wakes up then.
+        """
+        late: list[bool] = []
+
+        def kill() -> None:
+            late.append(True)
+            self.process.kill()
+
+        timer = Timer(seconds, kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield late
+        finally:
+            timer.cancel()
+            timer.join()
+
+    def death(self) -> str:
+        """Return what a file made the child die of. Some libraries die where memory ends."""
+        _, status, used = os.wait4(self.process.pid, 0)
+        self.process.returncode = code = os.waitstatus_to_exitcode(status)
+        how = f"died of {Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        # What the parent had in memory counts as the child's from before it was another program.
+        most = max(self.limits.memory_mb * MEGABYTE / 2, self.inherited)
+        if code == -SIGABRT or used.ru_maxrss * MAXRSS_UNIT > most:
+            how += f", for want of more memory than {self.limits.memory_mb:,} MB (PARSE_MEMORY_MB)"
+        return f"reading it, the parser {how}"
+
+    def end(self) -> None:
+        """Kill the child and let go of its pipes."""
+        self.process.kill()
+        for end in (self.process.stdin, self.process.stdout):
+            with suppress(BrokenPipeError):
+                pipe(end).close()
+        self.process.wait()
+
+
+def pipe(end: IO[bytes] | None) -> IO[bytes]:
+    """Return the pipe, which a process started with PIPE always has."""
+    if end is None:
+        raise ParserUnavailable
+    return end
+
+
+class Answer(BaseModel):
+    """What a child says of a file: its pages, or the one of the others that is not empty."""
+
+    pages: list[Page] = []
+    refused: str = ""  # the reason
+    failed: str = ""  # the kind of error it then died of
+    exhausted: bool = False  # there was no memory left
+
+
+class Reader:
+    """Reads files in one child process; each thread needs a reader of its own.
+
+    The child is started with the first file, serves all that follow, and ends with the `with`
+    block or with the thread that started it.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or configured()
+        self.child: Child | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the child; the next file starts another."""
+        child, self.child = self.child, None
+        if child is not None:
+            child.end()
+
+    def read(self, name: str, body: bytes, charset: str = "") -> tuple[list[Page], list[str]]:
+        """Return the pages of a file, and their warnings, each once.
+
+        The end of the name says what format it is; `charset` is what the server that sent it says
+        it is in, where there was one. Raises Unreadable with the reason, and
+        ParserUnavailable when no child can be started.
+        """
+        answer = self.answered(name, body, charset)
+        if answer.exhausted:
+            raise Unreadable(
+                f"reading it took more than {self.limits.memory_mb:,} MB of memory "
+                "(PARSE_MEMORY_MB)"
+            )
+        if answer.failed:
+            raise Unreadable(f"it is damaged, or unlike any file known here ({answer.failed})")
+        if answer.refused:
+            raise Unreadable(answer.refused)
+        return answer.pages, noted(answer.pages)
+
+    def answered(self, name: str, body: bytes, charset: str) -> Answer:
+        """Return what a child says; one that ran out of memory gets a successor.
+
+        What earlier files left behind is not this file's doing, so a used child's word does not
+        count there. Raises Unreadable.
+        """
+        if self.child is not None and not self.child.is_alive:
+            self.close()
+        while True:
+            child = self.child = self.child or Child(self.limits)
+            try:
+                answer = Answer.model_validate_json(child.ask(name, body, charset))
+            except (Unreadable, ValidationError) as error:
+                self.close()
+                if isinstance(error, Unreadable):
+                    raise
+                raise Unreadable("the parser's answer is none") from error
+            if answer.failed or answer.exhausted:
+                self.close()
+            if not (answer.exhausted and child.served > 1):
+                return answer
+
+
+def noted(pages: Sequence[Page]) -> list[str]:
+    """Return the warnings of all pages, each once."""
+    return list(dict.fromkeys(warning for page in pages for warning in page.warnings))
+
+
+def configured() -> Limits:
+    """Return the limits of the settings."""
+    return Limits(
+        memory_mb=settings.PARSE_MEMORY_MB,
+        seconds=settings.PARSE_SECONDS,
+        max_pages=settings.PARSE_MAX_PAGES,
+        max_expanded_bytes=settings.PARSE_MAX_EXPANDED_BYTES,
+    )
+
+
+__all__ = ["ParserUnavailable", "Reader"]

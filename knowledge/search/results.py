@@ -1,0 +1,157 @@
+"""Found: what a search gives back."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from django.db.models import Q
+
+from knowledge.models import Chunk
+from knowledge.search.explanation import Explanation
+from knowledge.search.sql import Asked, array_literal, together
+
+Quality = Literal["excellent", "good", "poor"]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A chunk found by search, with all a citation needs.
+
+    `score` is the fused score, comparable within one search only. `cosine` is the
+    similarity to the question (to the nearer of two wordings), None when the question could not
+    be embedded or the chunk has no vector.
+    """
+
+    chunk_id: int
+    document_id: str
+    version: int
+    title: str
+    section: str  # "Heading > Subheading", empty at the top of a document
+    crumbs: list[str]
+    source: str  # of a PDF with the page it begins on: "manual.pdf#page=12"
+    language: str
+    text: str
+    score: float
+    cosine: float | None
+    page: int | None = None  # page or slide it begins on, where there are any
+
+
+@dataclass(frozen=True)
+class Found:
+    """The passages of one search, best first, and how far they can be trusted."""
+
+    passages: tuple[Passage, ...]
+    quality: Quality
+    no_context: bool
+    error: str = ""  # why semantic search was left out
+    stats: dict[str, Any] = field(default_factory=dict)
+    explain: Explanation | None = None  # only when it was asked for
+
+
+STATEMENT = """
+SELECT chunk.id, chunk.section_id, document.id, document.version, document.title,
+    ARRAY(SELECT jsonb_array_elements_text(section.path)),
+    ARRAY(SELECT jsonb_array_elements_text(document.crumbs)), document.source, document.language,
+    chunk.page, chunk.text
+FROM knowledge_chunk AS chunk
+    JOIN knowledge_section AS section ON section.id = chunk.section_id
+    JOIN knowledge_document AS document ON document.id = chunk.document_id
+WHERE chunk.id = ANY(%(chunks)s::bigint[])
+"""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A chunk as somebody may see it."""
+
+    chunk_id: int
+    section_id: int
+    document_id: str
+    version: int
+    title: str
+    path: list[str]
+    crumbs: list[str]
+    source: str
+    language: str
+    page: int | None
+    text: str
+
+    def passage(self, score: float, cosine: float | None) -> Passage:
+        """Return what the caller of a search gets to see."""
+        return Passage(
+            chunk_id=self.chunk_id,
+            document_id=self.document_id,
+            version=self.version,
+            title=self.title,
+            section=self.section,
+            crumbs=self.crumbs,
+            source=self.place,
+            language=self.language,
+            text=self.text,
+            score=round(score, 6),
+            cosine=None if cosine is None else round(cosine, 4),
+            page=self.page,
+        )
+
+    @property
+    def section(self) -> str:
+        """The headings above it."""
+        return " > ".join(self.path)
+
+    @property
+    def place(self) -> str:
+        """The source, of a PDF with the page it begins on, as browsers understand it."""
+        if not self.page or "#" in self.source:
+            return self.source
+        is_pdf = urlsplit(self.source).path.lower().endswith(".pdf")
+        return f"{self.source}#page={self.page}" if is_pdf else self.source
+
+
+def ask(chunks: Sequence[int]) -> Asked:
+    """Ask for the chunks."""
+    return Asked(STATEMENT, {"chunks": array_literal(chunks)})
+
+
+def received(asked: Asked) -> dict[int, Candidate]:
+    """Return the chunks by id, without those deleted meanwhile."""
+    return {row[0]: Candidate(*row) for row in asked.rows()}
+
+
+def load(chunks: Sequence[int]) -> dict[int, Candidate]:
+    """Ask for the chunks and return them."""
+    with together():
+        return received(ask(chunks))
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The texts of the chunks before and after one, in the order of the document."""
+
+    before: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+
+
+def neighbours(chunks: Iterable[int], *, most: int = 1) -> dict[int, Beside]:
+    """Return what stands beside the chunks with these ids, `most` on either side.
+
+    Across the borders of sections, never of the document; nothing for a chunk there is not.
+    """
+    found = Chunk.objects.filter(pk__in=list(chunks))
+    asked = list(found.values_list("pk", "document", "number"))
+    spans = Q(pk__in=[])
+    for _, document, number in asked:
+        spans |= Q(document=document, number__range=(number - most, number + most))
+    rows = Chunk.objects.filter(spans).values_list("document", "number", "text")
+    texts = {(document, number): text for document, number, text in rows}
+
+    def there(document: str, numbers: range) -> list[str]:
+        return [texts[document, each] for each in numbers if (document, each) in texts]
+
+    return {
+        pk: Beside(
+            before=there(document, range(number - most, number)),
+            after=there(document, range(number + 1, number + most + 1)),
+        )
+        for pk, document, number in asked
+    }

@@ -1,1 +1,0 @@
-"""Serializers: what the API takes and gives."""

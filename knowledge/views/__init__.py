@@ -1,1 +1,0 @@
-"""Views: the documents, their ingestion and their search, for staff."""

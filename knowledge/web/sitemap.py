@@ -1,0 +1,144 @@
+"""Sitemaps: the pages a site names, as https://www.sitemaps.org/protocol.html has it."""
+
+import gzip
+import logging
+import zlib
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from itertools import islice
+from xml.etree.ElementTree import ParseError
+
+import httpx2
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import DefusedXMLParser
+from django.conf import settings
+
+from knowledge.errors import Unreadable
+from knowledge.web.fetch import Answer, get, parsed
+
+ENDINGS = (".xml", ".xml.gz")
+KINDS = {
+    "", "application/gzip", "application/octet-stream", "application/x-gzip", "application/xml",
+    "text/plain", "text/xml",
+}  # fmt: skip
+SITEMAPS_LIMIT = 50
+GZIP = b"\x1f\x8b"
+PAGE = ["urlset", "url", "loc"]
+SITEMAP = ["sitemapindex", "sitemap", "loc"]
+
+logger = logging.getLogger(__name__)
+
+
+class Locations:
+    """What an XML parser tells of a sitemap: nothing is kept but the addresses."""
+
+    def __init__(self) -> None:
+        self.pages: list[str] = []
+        self.sitemaps: list[str] = []
+        self.path: list[str] = []
+        self.space = ""  # the root's namespace: an image's <loc> has another
+        self.text: list[str] = []
+
+    def start(self, tag: str, attributes: object) -> None:
+        """Go one element down."""
+        space, _, name = tag.rpartition("}")
+        if not self.path:
+            self.space = space
+        self.path.append(name if space == self.space else "")
+        self.text = []
+
+    def data(self, text: str) -> None:
+        """Keep the text of an address."""
+        if self.path in (PAGE, SITEMAP):
+            self.text.append(text)
+
+    def end(self, tag: str) -> None:
+        """Go one element up."""
+        if self.path in (PAGE, SITEMAP):
+            found = self.pages if self.path == PAGE else self.sitemaps
+            found.append("".join(self.text).strip())
+        self.path.pop()
+
+
+def pages_of(url: str) -> list[str]:
+    """Return the pages a sitemap names, or the URL itself when its path is not a sitemap's.
+
+    Pages and further sitemaps on other hosts are passed over, with a warning in the log. Raises
+    Unreadable, also for more than FETCH_MAX_PAGES: what is left of a site must not be taken for
+    the whole of it.
+    """
+    if not parsed(url).path.lower().endswith(ENDINGS):
+        return [url]
+    limit = settings.FETCH_MAX_PAGES
+    pages = list(islice(walk(url), limit + 1))
+    if len(pages) > limit:
+        raise Unreadable(f"it names more than {limit:,} pages (FETCH_MAX_PAGES)")
+    if not pages:
+        raise Unreadable("it names no page of its own host")
+    return pages
+
+
+def walk(url: str) -> Iterator[str]:
+    """Yield each page once, of the sitemap and those it leads to. Raises Unreadable."""
+    sitemaps, seen = [url], set[str]()
+    for number, sitemap in enumerate(sitemaps, start=1):  # which grow meanwhile
+        if number > SITEMAPS_LIMIT:
+            raise Unreadable(f"it leads to more than {SITEMAPS_LIMIT} sitemaps")
+        answer = get(sitemap, wanted)
+        there = locations(unzipped(answer))
+        # example.com may have led to www.example.com.
+        hosts = {answer.url.host, httpx2.URL(sitemap).host}
+        sitemaps += [found for found in own(there.sitemaps, hosts) if found not in sitemaps]
+        for page in own(there.pages, hosts):
+            if page not in seen:
+                seen.add(page)
+                yield page
+
+
+def wanted(kind: str, url: httpx2.URL) -> None:
+    """Raise Unreadable when that content type is no sitemap's."""
+    if kind not in KINDS:
+        raise Unreadable(f"its content type is {kind}, and a sitemap is XML, plain or in gzip")
+
+
+def own(urls: Iterable[str], hosts: set[str]) -> Iterator[str]:
+    """Yield those that may be asked for and lie on one of the hosts."""
+    for url in urls:
+        try:
+            found = parsed(url)
+        except Unreadable as error:
+            logger.warning("Passed over %r in a sitemap: %s", url, error)
+            continue
+        if found.host in hosts:
+            yield str(found)
+        else:
+            logger.warning("Passed over %s: the sitemap is for %s", url, " and ".join(hosts))
+
+
+def unzipped(answer: Answer) -> bytes:
+    """Return the sitemap's XML, at most MAX_UPLOAD_BYTES of it. Raises Unreadable."""
+    if not answer.body.startswith(GZIP):
+        return answer.body
+    limit = settings.MAX_UPLOAD_BYTES
+    try:
+        with gzip.open(BytesIO(answer.body)) as file:
+            content = file.read(limit + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Unreadable(f"it cannot be decompressed: {error}") from error
+    if len(content) > limit:
+        raise Unreadable(f"it is larger than {limit:,} bytes unpacked (MAX_UPLOAD_BYTES)")
+    return content
+
+
+def locations(content: bytes) -> Locations:
+    """Return the addresses in a sitemap's XML. Raises Unreadable."""
+    found = Locations()
+    parser = DefusedXMLParser(target=found, forbid_dtd=True)
+    try:
+        parser.feed(content)
+        parser.close()
+    except DefusedXmlException as error:
+        raise Unreadable("it declares a document type, which no sitemap needs") from error
+    except (ParseError, LookupError, ValueError) as error:
+        raise Unreadable(f"it is not a sitemap: {error}") from error
+    return found

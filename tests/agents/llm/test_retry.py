@@ -1,0 +1,128 @@
+"""Patience: when a call is tried again, for how long, and what is written down of it."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils.timezone import now
+from pytest_django import Settings
+
+from agents.llm.outcomes import ModelFailure, Outcome
+from agents.llm.requests import Reply
+from agents.llm.retry import Failed, Listener, obtain, wait
+from tests.agents.llm.asking import request
+from tests.scripted import Said, Scripted, scripted
+
+BUSY = Said(status=429)
+LONG = "word " * 200
+
+
+@pytest.fixture
+def models() -> Iterator[Scripted]:
+    """The server alone: nothing is stored here."""
+    with scripted() as server:
+        yield server
+
+
+def obtained(**changes: Any) -> tuple[Reply, list[dict[str, Any]]]:
+    values: dict[str, Any] = {"seconds": 5.0, "listener": Listener()}
+    return obtain(request(), **values | changes)
+
+
+def failed(**changes: Any) -> Failed:
+    with pytest.raises(Failed) as caught:
+        obtained(**changes)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "said", [BUSY, Said(status=500), Said(status=503), Said(reset=True), Said(LONG, cut_after=2)]
+)
+def test_what_may_pass_is_tried_again(models: Scripted, said: Said) -> None:
+    models.says("probe", said, Said("there"))
+    reply, attempts = obtained()
+    assert reply.text == "there"
+    assert len(attempts) == len(models.waits) == 1
+    assert attempts[0]["model"] == "fake@scripted"
+    assert attempts[0]["error"]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_what_will_not_pass_is_not_tried_again(models: Scripted, status: int) -> None:
+    models.says("probe", Said(status=status))
+    assert len(failed().attempts) == len(models.server.ledger) == 1
+
+
+def test_a_timeout_is_not_tried_again(models: Scripted) -> None:
+    models.says("probe", Said(hang=True))
+    found = failed(seconds=0.2)
+    assert found.failure.outcome is Outcome.TIMEOUT
+    assert len(found.attempts) == 1
+
+
+def test_three_attempts_are_all_and_each_is_written_down(models: Scripted) -> None:
+    models.says("probe", Said(status=500), Said(reset=True), Said(status=503))
+    found = failed()
+    assert found.failure.outcome is Outcome.SERVER_ERROR
+    assert [each["outcome"] for each in found.attempts] == [
+        "server_error", "unreachable", "server_error",
+    ]  # fmt: skip
+    assert len(models.server.ledger) == 3
+
+
+def test_pauses_grow_and_differ() -> None:
+    busy = ModelFailure(Outcome.RATE_LIMITED, "busy")
+    first = {wait(busy, 1, None) for _ in range(50)}
+    second = {wait(busy, 2, None) for _ in range(50)}
+    assert len(first) > 1
+    assert all(each is not None and 0.2 <= each <= 0.4 for each in first)
+    assert all(each is not None and 0.4 <= each <= 0.8 for each in second)
+
+
+def test_a_provider_is_left_alone_for_as_long_as_it_asks(models: Scripted) -> None:
+    models.says("probe", Said(status=429, headers={"Retry-After": "7"}), Said("there"))
+    obtained()
+    assert models.waits == [7.0]
+
+
+def test_a_pause_beyond_the_turns_deadline_is_not_begun(models: Scripted) -> None:
+    models.says("probe", Said(status=429, headers={"Retry-After": "30"}))
+    found = failed(deadline=now() + timedelta(seconds=20))
+    assert found.failure.outcome is Outcome.RATE_LIMITED
+    assert models.waits == []
+
+
+def test_a_pause_of_minutes_is_not_begun(models: Scripted) -> None:
+    models.says("probe", Said(status=429, headers={"Retry-After": "300"}))
+    failed()
+    assert models.waits == []
+
+
+def test_without_time_left_nobody_is_asked(models: Scripted) -> None:
+    found = failed(deadline=now() + timedelta(seconds=5.5))
+    assert found.failure.outcome is Outcome.OUT_OF_TIME
+    assert found.attempts == []
+    assert models.server.ledger == []
+
+
+def test_an_attempt_ends_before_the_turn_does(models: Scripted, settings: Settings) -> None:
+    settings.TURN_DEADLINE_SECONDS = 10
+    models.says("probe", Said(hang=True))
+    deadline = now() + timedelta(seconds=2.5)
+    assert failed(seconds=60, deadline=deadline).failure.outcome is Outcome.TIMEOUT
+    assert now() < deadline
+
+
+def test_who_heard_pieces_is_told_that_the_reply_begins_again(models: Scripted) -> None:
+    heard: list[str] = []
+    models.says("probe", Said(LONG, cut_after=2), BUSY, Said("there"))
+    obtained(listener=Listener(heard.append, lambda: heard.append("--")))
+    assert "".join(heard) == "word word wo--there"
+
+
+def test_who_heard_nothing_is_told_nothing(models: Scripted) -> None:
+    heard: list[str] = []
+    models.says("probe", BUSY, Said("there"))
+    obtained(listener=Listener(heard.append, lambda: heard.append("--")))
+    assert heard == ["there"]

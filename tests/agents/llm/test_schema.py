@@ -1,0 +1,111 @@
+"""Structured: what a model is told of a shape, and what its reply must be."""
+
+import json
+from enum import StrEnum
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from agents.llm.outcomes import ModelFailure, Outcome
+from agents.llm.schema import parsed, schema_of
+
+
+class Colour(StrEnum):
+    """One of a few."""
+
+    RED = "red"
+    BLUE = "blue"
+
+
+class Part(BaseModel):
+    """A part of the shape."""
+
+    title: str = Field(description="what it is called.", max_length=20)
+    colour: Colour | None
+
+
+class Whole(BaseModel):
+    """A shape with everything that shapes have."""
+
+    share: float = Field(default=0.5, ge=0, le=1)
+    parts: list[Part] = Field(max_length=3)
+    kind: Literal["a", "b"]
+
+
+def test_a_schema_holds_nothing_that_strict_servers_refuse() -> None:
+    told = schema_of(Whole)
+    assert told["required"] == ["share", "parts", "kind"]
+    assert told["additionalProperties"] is False
+    assert told["$defs"]["Part"]["required"] == ["title", "colour"]
+    assert told["$defs"]["Part"]["additionalProperties"] is False
+    for word in ('"default"', '"maximum"', '"maxItems"', '"maxLength"', '"title": "'):
+        assert word not in json.dumps(told)
+
+
+def test_bounds_are_told_in_words() -> None:
+    told = schema_of(Whole)
+    assert told["properties"]["share"]["description"] == "at least 0, at most 1."
+    assert told["properties"]["parts"]["description"] == "at most 3 items."
+    title = told["$defs"]["Part"]["properties"]["title"]
+    assert title["description"] == "what it is called; at most 20 characters."
+
+
+RIGHT = '{"title": "x {y}", "colour": "red"}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        RIGHT,
+        f"\n{RIGHT}\n",
+        f"```json\n{RIGHT}\n```",
+        f"```\n{RIGHT}\n```",
+        f"Here it is: {RIGHT} and that {{is}} all.",
+    ],
+)
+def test_a_reply_is_read_with_what_models_put_around_it(text: str) -> None:
+    assert parsed(text, Part) == Part(title="x {y}", colour=Colour.RED)
+
+
+class Learnt(BaseModel):
+    """What may be nothing."""
+
+    topic: str
+    facts: list[str]
+    language: str | None
+    share: float = 0.5
+    parts: list[Part] = []
+
+
+def test_null_stands_for_nothing_where_there_is_a_nothing() -> None:
+    text = """{"topic": null, "facts": null, "language": null, "share": null,
+               "parts": [{"title": null, "colour": null}]}"""
+    learnt = parsed(text, Learnt)
+    assert (learnt.topic, learnt.facts, learnt.language, learnt.share) == ("", [], None, 0.5)
+    assert learnt.parts == [Part(title="", colour=None)]
+
+
+@pytest.mark.parametrize("text", ['{"share": 0.5, "parts": [], "kind": null}', "null", "[null]"])
+def test_null_stands_for_nothing_else(text: str) -> None:
+    with pytest.raises(ModelFailure):
+        parsed(text, Whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("", Outcome.EMPTY),
+        (" \n", Outcome.EMPTY),
+        ("no", Outcome.MALFORMED),
+        ('{"title": "x", "col', Outcome.MALFORMED),
+        ('["x", "red"]', Outcome.WRONG_SCHEMA),
+        ('{"title": "x"}', Outcome.WRONG_SCHEMA),
+        ('{"title": "x", "colour": "green"}', Outcome.WRONG_SCHEMA),
+        ('{"title": "' + "x" * 21 + '", "colour": null}', Outcome.WRONG_SCHEMA),
+    ],
+)
+def test_anything_else_has_its_outcome(text: str, outcome: Outcome) -> None:
+    with pytest.raises(ModelFailure) as caught:
+        parsed(text, Part)
+    assert caught.value.outcome is outcome

@@ -1,0 +1,81 @@
+"""Bells: what is sent to a queue, and how a worker that is awake takes them itself."""
+
+import json
+import uuid
+
+import pytest
+
+from agents.contract import Done
+from agents.models import Envelope
+from agents.names import Role
+from agents.routing import Decision, Stage
+from agents.steps import events, shutdown
+from agents.steps.doorbell import ring, take
+from agents.steps.records import Claim, Outcome
+from agents.steps.steps import finish, work_off
+from tests.agents.claiming import claim
+from tests.conftest import Begin
+
+
+@pytest.fixture(autouse=True)
+def silence() -> None:
+    """No bells from before."""
+    events.connection().delete(*(role.queue for role in Role))
+
+
+def bells(role: Role) -> int:
+    return int(events.connection().llen(role.queue))
+
+
+def taken(role: Role) -> str:
+    (message,) = events.send([take(role)])
+    return str(message)
+
+
+def asked(begin: Begin, role: Role) -> Envelope:
+    """A turn whose second step, rung for, is one for this role."""
+    envelope = begin()
+    held = claim(envelope.pk, 1)
+    assert held
+    finish(held, Outcome(decision=Decision(Stage.LANG, (role,))))
+    return envelope
+
+
+def test_a_bell_is_a_message_that_celery_understands() -> None:
+    envelope_id = uuid.uuid4()
+    ring(envelope_id, 7, Role.LANG)
+    message = json.loads(taken(Role.LANG))
+    assert message["headers"]["task"] == Role.LANG.queue
+    assert json.loads(message["body"]) == [[str(envelope_id), 7], {}, {}]
+
+
+def test_a_worker_takes_the_next_bell_itself(begin: Begin) -> None:
+    first, second = asked(begin, Role.LANG), asked(begin, Role.LANG)
+    taken(Role.LANG)
+    work_off(Role.LANG, lambda _: Outcome(Done({"language": "en"})))
+    assert bells(Role.LANG) == 0
+    for turn in (first, second):
+        assert turn.steps.get(number=2).status == "done"
+
+
+def test_a_worker_that_was_told_to_stop_leaves_the_next_bell(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, second = asked(begin, Role.LANG), asked(begin, Role.LANG)
+    taken(Role.LANG)
+    monkeypatch.setattr(shutdown, "told", lambda: True)
+    work_off(Role.LANG, lambda _: Outcome(Done({"language": "en"})))
+    assert bells(Role.LANG) == 1
+    assert second.steps.get(number=2).status == "ready"
+
+
+def test_a_step_that_fails_leaves_the_next_bell_to_another_thread(begin: Begin) -> None:
+    _, second = asked(begin, Role.LANG), asked(begin, Role.LANG)
+    taken(Role.LANG)
+
+    def work(_: Claim) -> Outcome:
+        raise ValueError("broken")
+
+    work_off(Role.LANG, work)
+    assert bells(Role.LANG) == 1
+    assert second.steps.get(number=2).attempt == 0

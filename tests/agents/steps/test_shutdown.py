@@ -1,0 +1,137 @@
+"""A worker that is told to stop: a real process, with a model that takes its time."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from agents.models import Envelope, Step
+from agents.names import Role
+from agents.routing import Decision, Stage
+from agents.steps import events, presence, step_lease
+from agents.steps.records import Outcome
+from agents.steps.shutdown import GRACE_SECONDS
+from agents.steps.steps import finish
+from assistant.lab.model_server import Asked, ModelServer, Said, serving
+from tests.agents.claiming import claim
+from tests.conftest import Begin
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+START_SECONDS = 60.0
+
+
+@pytest.fixture(autouse=True)
+def nothing_rings() -> None:
+    """No bells from before."""
+    events.connection().delete(*(role.queue for role in Role))
+
+
+def never(_: Asked) -> Said:
+    return Said(hang=True)
+
+
+def soon(_: Asked) -> Said:
+    return Said("Nobody knows.", seconds=2)
+
+
+def until(true: Callable[[], object]) -> None:
+    """Wait until it is true."""
+    end = time.monotonic() + START_SECONDS
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+@contextmanager
+def worker(role: Role, server: ModelServer) -> "Iterator[subprocess.Popen[bytes]]":
+    """A worker of this role on the database and the queues of the tests."""
+    database = urlsplit(settings.DATABASE_URL)._replace(path=connection.settings_dict["NAME"])
+    given = {
+        "DATABASE_URL": database.geturl(),
+        "REDIS_URL": settings.REDIS_URL,
+        "SCRIPTED_BASE_URL": server.base_url,
+        f"{role.name}_MODEL": "fake@scripted",
+    }
+    with subprocess.Popen(
+        [sys.executable, "manage.py", "workers", role], cwd=CHECKOUT, env=os.environ | given
+    ) as process:
+        try:
+            until(lambda: role not in presence.missing())
+            yield process
+        finally:
+            process.kill()
+
+
+def asked(begin: Begin, role: Role) -> Envelope:
+    """A turn whose second step is one for this role."""
+    envelope = begin()
+    events.connection().delete(Role.MANAGER.queue, role.queue)
+    held = claim(envelope.pk, 1)
+    assert held
+    finish(held, Outcome(decision=Decision(Stage.RESPONSE, (role,))))
+    return envelope
+
+
+def step(envelope: Envelope) -> Step:
+    return envelope.steps.get(number=2)
+
+
+def bells(role: Role) -> int:
+    return int(events.connection().llen(role.queue))
+
+
+def test_what_cannot_be_finished_in_time_is_ready_again_at_once(begin: Begin) -> None:
+    with serving(never) as server, worker(Role.TRANSLATION, server) as process:
+        envelope = asked(begin, Role.TRANSLATION)
+        until(lambda: server.ledger)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(GRACE_SECONDS + 10) == 0
+    assert (step(envelope).status, step(envelope).attempt) == ("ready", 1)
+    assert bells(Role.TRANSLATION) == 1
+
+
+def test_a_worker_that_leaves_finishes_its_step_and_takes_no_other(begin: Begin) -> None:
+    with serving(soon) as server, worker(Role.TRANSLATION, server) as process:
+        first = asked(begin, Role.TRANSLATION)
+        until(lambda: server.ledger)
+        process.send_signal(signal.SIGTERM)
+        until(lambda: Role.TRANSLATION in presence.missing())
+        second = asked(begin, Role.TRANSLATION)
+        assert process.wait(GRACE_SECONDS + 10) == 0
+    assert step(first).status == "done"
+    assert step(second).attempt == 0
+
+
+def test_handing_back_leaves_alone_what_another_worker_has_taken_over(begin: Begin) -> None:
+    envelope = begin()
+    held = claim(envelope.pk, 1)
+    assert held
+    with step_lease.STEPS.renewed(held.token):
+        envelope.steps.update(lease_token=None, status="ready")
+        heir = claim(envelope.pk, 1)
+        assert heir
+        assert step_lease.hand_back() == 0
+    assert envelope.steps.get().lease_token == heir.token
+
+
+def test_a_step_that_was_handed_back_can_be_done_by_another(begin: Begin) -> None:
+    envelope = begin()
+    events.connection().delete(Role.MANAGER.queue)
+    held = claim(envelope.pk, 1)
+    assert held
+    with step_lease.STEPS.renewed(held.token):
+        assert step_lease.hand_back() == 1
+    assert bells(Role.MANAGER) == 1
+    assert finish(held, Outcome()) is None
+    again = claim(envelope.pk, 1)
+    assert again
+    assert again.attempt == 2

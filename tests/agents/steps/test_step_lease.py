@@ -1,0 +1,77 @@
+"""Leases: who may have lost one does nothing more that costs money."""
+
+import time
+from functools import partial
+from uuid import UUID, uuid4
+
+import pytest
+
+from agents.models import Step
+from agents.steps import step_lease
+from prompts.prompt import Prompt
+from tests.agents.claiming import claim
+from tests.agents.llm.asking import GOOD, Verdict, llm
+from tests.conftest import Begin
+from tests.scripted import Asked, Said, Scripted
+
+LONG = Step.LEASE.total_seconds() + 1
+
+
+def stand(token: UUID) -> None:
+    """As if the process had been stopped for longer than a lease."""
+    step_lease.STEPS.sure[token] = time.monotonic() - LONG
+
+
+def ask(token: UUID, probe: Prompt) -> None:
+    model = llm(insist=partial(step_lease.insist, token))
+    model.ask(probe, Verdict, question="Is it good?", hour="noon")
+
+
+def test_who_was_stopped_for_longer_than_a_lease_asks_no_model(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", GOOD)
+    token = uuid4()
+    with step_lease.STEPS.renewed(token):
+        stand(token)
+        with pytest.raises(step_lease.LostError):
+            ask(token, probe)
+    assert not models.server.ledger
+
+
+def test_who_was_stopped_while_a_model_failed_does_not_ask_again(
+    models: Scripted, probe: Prompt
+) -> None:
+    token = uuid4()
+
+    def script(asked: Asked) -> Said:
+        stand(token)
+        return Said(status=500)
+
+    models.says("probe", script)
+    with step_lease.STEPS.renewed(token), pytest.raises(step_lease.LostError):
+        ask(token, probe)
+    assert len(models.server.ledger) == 1
+
+
+def test_a_lease_that_was_renewed_is_ours_again(begin: Begin) -> None:
+    held = claim(begin().pk, 1)
+    assert held
+    with step_lease.STEPS.renewed(held.token):
+        stand(held.token)
+        with pytest.raises(step_lease.LostError):
+            step_lease.insist(held.token)
+        assert step_lease.STEPS.renew({held.token}) == 1
+        step_lease.insist(held.token)
+
+
+def test_a_lease_that_another_took_is_not_ours_again(begin: Begin) -> None:
+    envelope = begin()
+    held = claim(envelope.pk, 1)
+    assert held
+    with step_lease.STEPS.renewed(held.token):
+        stand(held.token)
+        envelope.steps.update(lease_token=uuid4())
+        assert step_lease.STEPS.renew({held.token}) == 0
+        with pytest.raises(step_lease.LostError):
+            step_lease.insist(held.token)

@@ -1,0 +1,157 @@
+"""The sweeper: nothing that was begun is forgotten."""
+
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, connection
+from django.utils.timezone import now
+
+from agents import envelopes
+from agents.models import Envelope, Fault, Step
+from agents.names import Role, Status
+from agents.steps import events, sweeper
+from knowledge import liveness
+from tests.agents.claiming import claim
+from tests.conftest import Begin
+
+
+@pytest.fixture(autouse=True)
+def silence() -> None:
+    """No bells from before."""
+    events.connection().delete(*(role.queue for role in Role))
+
+
+def bells(role: Role) -> int:
+    return int(events.connection().llen(role.queue))
+
+
+def unheard(envelope: Envelope) -> None:
+    """The bell of the first step was lost a while ago."""
+    events.connection().delete(Role.MANAGER.queue)
+    long_ago = now() - timedelta(seconds=30)
+    envelope.steps.update(available_at=long_ago, rung_at=long_ago)
+
+
+def test_a_bell_nobody_heard_is_rung_again(begin: Begin) -> None:
+    unheard(begin())
+    assert sweeper.sweep()["rung"] == 1
+    assert bells(Role.MANAGER) == 1
+
+
+def test_a_bell_that_still_hangs_in_the_queue_is_not_rung_twice(begin: Begin) -> None:
+    envelope = begin()
+    unheard(envelope)
+    sweeper.sweep()
+    envelope.steps.update(rung_at=now() - timedelta(seconds=30))
+    assert sweeper.sweep()["rung"] == 0
+
+
+def test_a_step_that_only_just_became_ready_is_left_alone(begin: Begin) -> None:
+    begin()
+    assert sweeper.sweep()["rung"] == 0
+
+
+def test_a_retry_is_rung_when_it_is_due(begin: Begin) -> None:
+    envelope = begin()
+    events.connection().delete(Role.MANAGER.queue)
+    envelope.steps.update(rung_at=now() - timedelta(seconds=2), available_at=now())
+    assert sweeper.sweep()["rung"] == 1
+
+
+def test_a_lapsed_lease_makes_the_step_ready(begin: Begin) -> None:
+    envelope = begin()
+    claim(envelope.pk, 1)
+    envelope.steps.update(lease_until=now() - timedelta(seconds=1), worker="elsewhere/1/2/3")
+    assert envelope.steps.get().condition(now()) == "lost"
+    assert sweeper.sweep()["freed"] == 1
+    assert envelope.steps.get().condition(now()) == "queued"
+
+
+def test_a_running_step_with_a_living_worker_is_left_alone(begin: Begin) -> None:
+    envelope = begin()
+    claim(envelope.pk, 1)
+    assert sweeper.sweep()["freed"] == 0
+    assert envelope.steps.get().condition(now()) == "running"
+
+
+def test_a_step_whose_process_died_is_freed_before_its_lease_lapses(begin: Begin) -> None:
+    envelope = begin()
+    claim(envelope.pk, 1)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        worker = liveness.identity(process.pid)
+        assert not liveness.died(worker)
+        process.kill()
+    envelope.steps.update(worker=worker)
+    assert sweeper.sweep()["freed"] == 1
+
+
+def test_the_worker_of_another_machine_is_never_called_dead(begin: Begin) -> None:
+    assert not liveness.died("another-host/4026531836/1/1")
+
+
+def test_a_worker_that_dies_on_every_attempt_ends_the_turn_with_an_error_id(begin: Begin) -> None:
+    envelope = begin()
+    for _ in range(Step.ATTEMPTS):
+        claim(envelope.pk, 1)
+        envelope.steps.update(lease_until=now() - timedelta(seconds=1))
+        sweeper.sweep()
+    envelope.refresh_from_db()
+    assert envelope.status == Status.FAILED
+    assert "died on each of its attempts" in Fault.objects.get(code=envelope.error_id).summary
+
+
+def test_a_step_that_was_never_started_is_never_called_failed(begin: Begin) -> None:
+    envelope = begin()
+    for _ in range(5):
+        unheard(envelope)
+        sweeper.sweep()
+    assert envelope.steps.get().attempt == 0
+    envelope.refresh_from_db()
+    assert envelope.status == Status.RUNNING
+
+
+def test_an_overdue_turn_expires_with_an_error_id(begin: Begin) -> None:
+    envelope = begin()
+    Envelope.objects.update(deadline=now() - timedelta(seconds=1))
+    assert sweeper.sweep()["expired"] == 1
+    envelope.refresh_from_db()
+    assert envelope.status == Status.EXPIRED
+    assert envelope.error_id in envelope.payload["response"]
+    assert envelope.steps.get().status == "cancelled"
+
+
+def test_two_sweepers_do_not_work_at_the_same_time(begin: Begin) -> None:
+    unheard(begin())
+    swept: list[dict[str, int]] = []
+
+    def second() -> None:
+        swept.append(sweeper.sweep())
+        connection.close()
+
+    with sweeper.alone() as held:
+        assert held
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join()
+    assert swept == [{}]
+
+
+def test_a_turn_that_cannot_be_ended_does_not_keep_the_others_from_ending(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poison, healthy = begin(), begin()
+    Envelope.objects.update(deadline=now() - timedelta(seconds=1))
+    honest = envelopes.end
+
+    def end(envelope: Envelope, status: Status, **more: str) -> None:
+        if envelope.pk == poison.pk:
+            raise IntegrityError("cannot be stored")
+        honest(envelope, status, **more)
+
+    monkeypatch.setattr(envelopes, "end", end)
+    assert sweeper.sweep()["expired"] == 1
+    healthy.refresh_from_db()
+    assert healthy.status == Status.EXPIRED

@@ -1,0 +1,218 @@
+"""A replay tells what would be different, and touches nothing of the turn."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.forms.models import model_to_dict
+from pytest_django import Settings
+
+from agents.llm.requests import Choice
+from agents.models import Envelope, ModelCall, Step
+from agents.names import THINKERS
+from agents.steps import events
+from agents.trace.replay import Changes, Walk, comparison
+from agents.trace.usage import of_turn
+from assistant.lab.model_server import Said
+from knowledge import ingestion
+from knowledge.providers import Provider
+from prompts.texts import FOLDER
+from tests.agents.turning import turn
+from tests.e2e.conftest import PAGES
+from tests.sensible import Sensible, thinking
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+QUESTION = "How do I descale the heater?"
+
+
+@pytest.fixture
+def models(settings: Settings) -> Iterator[Sensible]:
+    """Every role asks a sensible model; the pages of the Teapot are known."""
+    ingestion.ingest(ingestion.find([PAGES]), collection="teapot")
+    events.connection().flushdb()
+    with thinking() as server:
+        settings.PROVIDERS = settings.PROVIDERS | {
+            "scripted": Provider("scripted", server.server.base_url)
+        }
+        settings.MODELS = {
+            asker: replace(settings.MODELS[asker], model="fake@scripted", timeout=5.0)
+            for asker in THINKERS
+        }
+        settings.CACHE_MODEL_SECONDS = settings.CACHE_TRANSLATION_SECONDS = 0
+        settings.CACHE_QUALITY_SECONDS = 0
+        yield server
+
+
+@pytest.fixture
+def envelope(models: Sensible) -> Envelope:
+    """A turn that has ended; the server has forgotten it."""
+    done = turn(QUESTION, collections=["teapot"])
+    models.server.ledger.clear()
+    return done
+
+
+def replayed(envelope: Envelope, *, since: int = 1, **changes: dict[str, str]) -> dict[str, Any]:
+    walk = Walk(envelope, Changes(**changes), since)
+    walk.run()
+    return comparison(walk)
+
+
+def reworded(prompt: str) -> str:
+    """The file of a prompt with a sentence more."""
+    written = (FOLDER / f"{prompt}.md").read_text(encoding="utf-8")
+    return written.replace("\n<!-- user -->\n", "\nBe brief.\n\n<!-- user -->\n")
+
+
+def test_a_turn_replays_the_same_from_its_journal(models: Sensible, envelope: Envelope) -> None:
+    told = replayed(envelope)
+    assert [
+        (step["role"], step["then"], step["now"]) for step in told["steps"] if step["then"]
+    ] == []
+    assert told["same"] is True
+    assert told["route"]["then"] == told["route"]["now"]
+    assert (told["usage"]["asked"], told["usage"]["cost"]) == (0, 0)
+    assert told["usage"]["found"] == of_turn(envelope.pk)["model_calls"] > 0
+    assert models.server.ledger == []
+
+
+def test_it_needs_no_model_that_is_still_there(
+    models: Sensible, envelope: Envelope, settings: Settings
+) -> None:
+    settings.MODELS = {asker: Choice() for asker in THINKERS}
+    settings.PROVIDERS = {}
+    assert replayed(envelope)["same"] is True
+    assert models.server.ledger == []
+
+
+def test_a_turn_without_models_replays_the_same_although_there_is_one_now(
+    models: Sensible, settings: Settings
+) -> None:
+    with_models, settings.MODELS = settings.MODELS, {asker: Choice() for asker in THINKERS}
+    extractive = turn(QUESTION, collections=["teapot"])
+    settings.MODELS = with_models
+    assert replayed(extractive)["same"] is True
+    assert models.server.ledger == []
+
+
+def test_a_failure_of_then_fails_again_and_is_not_asked(models: Sensible) -> None:
+    models.says("essence", Said("{not json"))
+    degraded = turn(QUESTION, collections=["teapot"])
+    assert degraded.steps.get(role="essence").mode == "extractive"
+    models.reset()
+    told = replayed(degraded)
+    assert told["same"] is True
+    assert models.server.ledger == []
+
+
+def test_another_prompt_is_asked_and_costs_nothing_the_second_time(
+    models: Sensible, envelope: Envelope
+) -> None:
+    models.says("essence", {"canonical_question": "How is the tank of the Teapot filled?"})
+    told = replayed(envelope, prompts={"essence": reworded("essence")})
+    essence = next(step for step in told["steps"] if step["role"] == "essence")
+    assert told["same"] is False
+    assert essence["now"]["canonical_question"] == "How is the tank of the Teapot filled?"
+    assert essence["then"]["canonical_question"] != essence["now"]["canonical_question"]
+    assert [call["how"] for call in essence["calls"]] == ["asked"]
+    assert told["usage"]["asked"] == len(models.server.ledger) > 0
+    models.server.ledger.clear()
+    again = replayed(envelope, prompts={"essence": reworded("essence")})
+    assert models.server.ledger == []
+    assert again["usage"]["asked"] == 0
+    assert again["answer"] == told["answer"]
+
+
+def test_another_model_is_asked_by_its_role_alone(models: Sensible, envelope: Envelope) -> None:
+    told = replayed(envelope, models={"essence": "other@scripted"})
+    assert [asked.body["model"] for asked in models.server.ledger] == ["other"]
+    # It said the same, so that everybody after it was asked the same.
+    assert told["same"] is True
+    assert told["usage"]["asked"] == 1
+
+
+def test_only_the_steps_from_the_given_one_on_work(models: Sensible, envelope: Envelope) -> None:
+    essence = envelope.steps.get(role="essence").number
+    told = replayed(envelope, since=essence + 1, prompts={"essence": reworded("essence")})
+    assert {step["how"] for step in told["steps"][:essence]} == {"stored"}
+    assert models.server.ledger == []
+    assert told["notes"] == ["No call of this turn used the prompt essence."]
+
+
+def test_a_changed_role_may_take_another_way(models: Sensible, envelope: Envelope) -> None:
+    models.says(
+        "guardrails", {"passed": False, "guardrails_passed": False, "category": "off_topic"}
+    )
+    told = replayed(envelope, prompts={"guardrails": reworded("guardrails")})
+    assert "clarification" in told["route"]["now"]
+    assert "clarification" not in told["route"]["then"]
+    assert told["status"]["now"] == "awaiting_user"
+
+
+def rows(envelope: Envelope) -> str:
+    """Everything that is stored of a turn, but not what replays asked."""
+    calls = ModelCall.objects.exclude(subject__startswith="replay/").order_by("pk")
+    kept = [*Envelope.objects.all(), *Step.objects.order_by("pk"), *calls]
+    return json.dumps([model_to_dict(row) for row in kept], default=str)
+
+
+def test_nothing_of_the_turn_is_touched(models: Sensible, envelope: Envelope) -> None:
+    before, streams = rows(envelope), set(events.connection().scan_iter("turn:*"))
+    told_of = [events.connection().xlen(name) for name in sorted(streams)]
+    models.says("essence", Said("{not json"))
+    replayed(envelope, prompts={"essence": reworded("essence")})
+    assert rows(envelope) == before
+    assert set(events.connection().scan_iter("turn:*")) == streams
+    assert [events.connection().xlen(name) for name in sorted(streams)] == told_of
+
+
+def test_what_a_replay_asked_goes_with_the_turn(models: Sensible, envelope: Envelope) -> None:
+    replayed(envelope, models={"essence": "other@scripted"})
+    assert ModelCall.objects.filter(subject__startswith="replay/", owner="replay").exists()
+    envelope.delete()
+    assert not ModelCall.objects.filter(subject__startswith="replay/").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ("--model=lang=fake@scripted", "'lang' asks no model"),
+        ("--model=essence=fake@nowhere", "write essence=model@provider"),
+        ("--prompt=nobody=x.md", "there is no prompt 'nobody'"),
+        ("--prompt=essence=/nowhere.md", "No such file"),
+    ],
+)
+def test_changes_that_cannot_be_made_are_refused(option: str, reason: str) -> None:
+    with pytest.raises(CommandError, match=reason):
+        call_command("replay", str(uuid4()), option)
+
+
+def test_a_file_with_other_variables_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "evaluator.md"
+    file.write_text(
+        "---\nvariables: {question: data}\nsamples: {question: a}\n---\n# evaluator\n\n"
+        "Judge.\n\n<!-- user -->\n{{ question }}\n"
+    )
+    with pytest.raises(CommandError, match=r"differ in the variables: .*passages"):
+        call_command("replay", str(uuid4()), "--prompt", f"evaluator={file}")
+
+
+def test_the_command_says_by_its_exit_code_whether_anything_differs(
+    models: Sensible, envelope: Envelope, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(CommandError, match="the turn has"):
+        call_command("replay", str(envelope.pk), "--from=99")
+    with pytest.raises(SystemExit, match="0"):
+        call_command("replay", str(envelope.pk))
+    assert "The same." in capsys.readouterr().out
+    file = tmp_path / "essence.md"
+    file.write_text(reworded("essence"))
+    models.says("essence", {"canonical_question": "How is the tank of the Teapot filled?"})
+    with pytest.raises(SystemExit, match="2"):
+        call_command("replay", str(envelope.pk), "--prompt", f"essence={file}", "--json")
+    assert json.loads(capsys.readouterr().out)["same"] is False

@@ -1,0 +1,59 @@
+"""The terminal shows an answer while it is written, and only as much of it as fits."""
+
+from io import StringIO
+from typing import Any
+
+from rich.console import Console
+
+from conversations.terminal import Progress
+
+
+def drawn(progress: Progress) -> str:
+    console = Console(width=40, height=8, file=StringIO(), force_terminal=True, color_system=None)
+    console.print(progress)
+    file = console.file
+    assert isinstance(file, StringIO)
+    return file.getvalue()
+
+
+def token(text: str, *, replaces: bool = False) -> dict[str, Any]:
+    return {"step": 9, "attempt": 1, "text": text, "replaces": replaces}
+
+
+def test_the_answer_grows_with_its_pieces() -> None:
+    progress = Progress()
+    progress.tell("agent_start", {"role": "response", "attempt": 1})
+    progress.tell("token", token("Unused "))
+    progress.tell("token", token("days end."))
+    assert "response …" in drawn(progress)
+    assert "Unused days end." in drawn(progress)
+
+
+def test_an_answer_that_is_sent_back_disappears_and_it_says_why() -> None:
+    progress = Progress()
+    progress.tell("token", token("Wrong."))
+    progress.tell("token", token("Right.", replaces=True))
+    assert "Wrong." not in drawn(progress)
+    assert "Right." in drawn(progress)
+    assert "written again" in drawn(progress)
+
+
+def test_a_step_that_begins_again_says_so() -> None:
+    progress = Progress()
+    progress.tell("agent_start", {"role": "response", "attempt": 2})
+    assert "response begins again, attempt 2" in " ".join(drawn(progress).split())
+
+
+def test_of_a_long_answer_the_end_is_seen() -> None:
+    progress = Progress()
+    progress.tell("token", token("".join(f"line {number}\n" for number in range(50))))
+    shown = drawn(progress)
+    assert "line 49" in shown
+    assert "line 9\n" not in shown
+    assert len(shown.splitlines()) <= 8
+
+
+def test_brackets_in_an_answer_are_no_markup() -> None:
+    progress = Progress()
+    progress.tell("token", token("See [C1] and [/nothing]."))
+    assert "[C1] and [/nothing]." in drawn(progress)

@@ -1,0 +1,202 @@
+"""What a turn sees of its conversation, and what the conversation keeps of the turn."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import transaction
+
+from agents import envelopes
+from agents.models import Envelope
+from agents.names import Role, Status
+from agents.routing import Stage
+from agents.steps import presence
+from agents.steps.concurrency import queue
+from conversations.errors import NobodyListens, TurnInProgress, UnusableText
+from conversations.models import Conversation, Message
+from conversations.services import Asker, ask, wait
+from knowledge.errors import UnknownCollection
+
+NOBODY = Asker(None)
+
+
+@pytest.fixture(autouse=True)
+def listening(transactional_db: None) -> None:
+    """Somebody listens to every queue."""
+    presence.announce([role.queue for role in Role])
+
+
+def end(envelope: Envelope, status: Status = Status.COMPLETED, **wrote: Any) -> None:
+    """End the turn as if agents had written these attributes."""
+    with transaction.atomic():
+        locked = Envelope.objects.select_for_update().get(pk=envelope.pk)
+        locked.payload |= {"response": "The answer.", **wrote}
+        envelopes.end(locked, status)
+
+
+def conversation(envelope: Envelope) -> Conversation:
+    return Conversation.objects.get(pk=envelope.conversation_id)
+
+
+def test_a_turn_stores_what_was_said_and_what_was_answered() -> None:
+    envelope = ask("How?", NOBODY)
+    end(envelope)
+    said = conversation(envelope).messages.values_list("role", "text")
+    assert list(said) == [("user", "How?"), ("assistant", "The answer.")]
+
+
+def test_the_next_turn_sees_the_last_with_its_time() -> None:
+    end(ask("How?", NOBODY, session="s"))
+    history = ask("And then?", NOBODY, session="s").memory["history"]
+    assert [(said["role"], said["text"]) for said in history] == [
+        ("user", "How?"),
+        ("assistant", "The answer."),
+    ]
+    assert all(said["time"].startswith("20") for said in history)
+
+
+def test_what_was_learnt_is_remembered() -> None:
+    learnt = {"facts": ["keep answers brief"], "topic": "funnels", "language_preference": "de"}
+    end(ask("How?", NOBODY, session="s"), memory_updates=learnt)
+    memory = ask("And?", NOBODY, session="s").memory
+    assert memory["facts"] == ["keep answers brief"]
+    assert memory["topic"] == "funnels"
+    assert memory["language_preference"] == "de"
+
+
+def test_a_fact_taken_back_is_forgotten_and_the_others_stay() -> None:
+    known = {"facts": ["Keep answers brief", "is on the Business plan"]}
+    end(ask("How?", NOBODY, session="s"), memory_updates=known)
+    learnt = {"facts": ["always in detail"], "withdrawn": ["keep  answers brief", "never said"]}
+    end(ask("How?", NOBODY, session="s"), memory_updates=learnt)
+    facts = ask("And?", NOBODY, session="s").memory["facts"]
+    assert facts == ["is on the Business plan", "always in detail"]
+
+
+def test_a_language_asked_for_can_be_taken_back() -> None:
+    end(ask("How?", NOBODY, session="s"), memory_updates={"language_preference": "de"})
+    end(ask("How?", NOBODY, session="s"), memory_updates={"language_preference": None})
+    third = ask("How?", NOBODY, session="s")
+    assert third.memory["language_preference"] == "de"
+    end(third, memory_updates={"language_preference": ""})
+    assert ask("And?", NOBODY, session="s").memory["language_preference"] is None
+
+
+def spoken(
+    text: str, role: Role, status: Status = Status.COMPLETED, route: str | None = None
+) -> str:
+    """Have a turn in which this role spoke last; return who did on a route before it."""
+    envelope = ask(text, NOBODY, session="s")
+    envelope.steps.create(number=2, batch=1, role=role, stage=Stage.START, status="done")
+    wrote = {"route": route} if route else {}
+    if status is Status.AWAITING_USER:
+        wrote |= {"canonical_question": text, "clarification_reason": "vague_request"}
+    end(envelope, status, **wrote)
+    before: str = envelope.memory["last_agent"]
+    return before
+
+
+@pytest.mark.parametrize(
+    ("role", "status", "route", "kept"),
+    [
+        (Role.COMMAND, Status.COMPLETED, None, "quality"),
+        (Role.ESSENCE, Status.COMPLETED, None, "quality"),
+        (Role.CLARIFICATION, Status.AWAITING_USER, None, "quality"),
+        (Role.CLARIFICATION, Status.AWAITING_USER, "documentation", "documentation"),
+        (Role.CLARIFICATION, Status.AWAITING_USER, "fallback", "quality"),
+        (Role.SEARCH, Status.CANCELLED, "documentation", "quality"),
+        (Role.RESPONSE, Status.COMPLETED, "documentation", "response"),
+        (Role.FALLBACK, Status.COMPLETED, "fallback", "fallback"),
+    ],
+)
+def test_what_is_said_on_no_route_leaves_the_conversation_on_its_own(
+    role: Role, status: Status, route: str | None, kept: str
+) -> None:
+    spoken("How?", Role.QUALITY, route="documentation")
+    assert spoken("And?", role, status, route) == "quality"
+    assert ask("And?", NOBODY, session="s").memory["last_agent"] == kept
+
+
+def test_a_first_question_that_is_asked_back_about_is_on_its_route() -> None:
+    spoken("How?", Role.CLARIFICATION, Status.AWAITING_USER, "documentation")
+    assert ask("And?", NOBODY, session="s").memory["last_agent"] == "documentation"
+
+
+def test_an_open_question_waits_for_the_reply_and_is_then_forgotten() -> None:
+    asked = {
+        "canonical_question": "How do I set it up?",
+        "clarification_reason": "missing_context",
+        "suggested_actions": ["the plugin", "the app"],
+    }
+    first = ask("How do I set it up?", NOBODY, session="s")
+    end(first, Status.AWAITING_USER, **asked)
+    assert conversation(first).status == Conversation.Status.AWAITING_USER
+    second = ask("the plugin", NOBODY, session="s")
+    assert second.memory["open_clarification"] == {
+        "question": "How do I set it up?",
+        "reason": "missing_context",
+        "options": ["the plugin", "the app"],
+    }
+    assert second.memory["clarification_rounds"] == 1
+    end(second)
+    third = ask("Thanks. What is a funnel?", NOBODY, session="s")
+    assert third.memory["open_clarification"] is None
+    assert third.memory["clarification_rounds"] == 0
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.EXPIRED, Status.CANCELLED])
+def test_a_turn_that_came_to_nothing_lets_the_conversation_go_on(status: Status) -> None:
+    first = ask("How?", NOBODY, session="s")
+    end(first, status)
+    assert ask("How?", NOBODY, session="s").conversation_id == first.conversation_id
+
+
+def test_one_message_at_a_time() -> None:
+    ask("How?", NOBODY, session="s")
+    with pytest.raises(TurnInProgress):
+        ask("And?", NOBODY, session="s")
+    assert Message.objects.count() == 1
+
+
+def test_the_same_session_of_another_owner_is_another_conversation(
+    django_user_model: Any,
+) -> None:
+    alice = Asker(django_user_model.objects.create(username="alice"))
+    first, second = ask("How?", NOBODY, session="s"), ask("How?", alice, session="s")
+    assert first.conversation_id != second.conversation_id
+
+
+def test_nothing_is_stored_when_the_message_is_refused() -> None:
+    for text in ("", "x" * 8001, "a\x00b", "half \ud800"):
+        with pytest.raises(UnusableText):
+            ask(text, NOBODY)
+    with pytest.raises(UnknownCollection, match="coffee"):
+        ask("How?", NOBODY, collections=["coffee"])
+    assert not Conversation.objects.exists()
+
+
+def test_a_turn_that_could_never_run_is_refused_with_the_role_that_is_missing() -> None:
+    presence.announce([role.queue for role in Role if role is not Role.QUALITY])
+    with pytest.raises(NobodyListens, match=r"quality\. Start one with: .* workers quality"):
+        ask("How?", NOBODY)
+    assert not Conversation.objects.exists()
+
+
+def test_an_envelope_without_a_conversation_ends_quietly() -> None:
+    lone = envelopes.start({"text": "?"}, conversation_id=uuid4(), message_id=uuid4())
+    end(lone)
+    lone.refresh_from_db()
+    assert lone.status == Status.COMPLETED
+
+
+def test_every_queue_has_an_address_of_its_own() -> None:
+    addresses = {(queue(role.queue).exchange.name, queue(role.queue).routing_key) for role in Role}
+    assert len(addresses) == len(Role)
+
+
+def test_who_waits_for_an_overdue_turn_ends_it_without_a_sweeper() -> None:
+    envelope = ask("How?", NOBODY)
+    Envelope.objects.update(deadline=envelope.create_ts - timedelta(seconds=9))
+    envelope.refresh_from_db()
+    assert wait(envelope).status == Status.EXPIRED

@@ -1,0 +1,177 @@
+"""Reading: whatever a file does to the process that parses it, there is a reason and it goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from knowledge.errors import Unreadable
+from knowledge.parsing import Limits
+from knowledge.sandbox import reader as sandbox
+from knowledge.sandbox.reader import ParserUnavailable, Reader
+from tests.knowledge.crafted import HEAD, docx, paragraph, pdf, pdf_bomb, pptx, shape, zipped
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def reader() -> Iterator[Reader]:
+    with Reader() as made:
+        yield made
+
+
+@pytest.fixture
+def misbehaving(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    monkeypatch.setattr(sandbox, "COMMAND", "tests.knowledge.misbehaving")
+    with Reader(Limits(seconds=5, max_expanded_bytes=50_000)) as made:
+        yield made
+
+
+def child_of(reader: Reader) -> int:
+    assert reader.child is not None
+    return reader.child.process.pid
+
+
+def refused(reader: Reader, name: str, body: bytes) -> str:
+    with pytest.raises(Unreadable) as caught:
+        reader.read(name, body)
+    return str(caught.value)
+
+
+def test_pages_come_back_whole_with_their_warnings(reader: Reader) -> None:
+    body = b"---\ntitle: Lamps\nlast_updated: 2026-03-04\n---\nThey shine."
+    (page,), notes = reader.read("a.md", body)
+    assert (page.title, page.content) == ("Lamps", "They shine.")
+    assert str(page.last_updated) == "2026-03-04"
+    assert notes == []
+    (deck,), _ = reader.read("a.pptx", pptx([shape("One"), shape("Two")]))
+    assert deck.starts == [(0, 1), (4, 2)]
+    _, notes = reader.read("a.md", b"They shine.")
+    assert notes == ["no front matter"]
+
+
+def test_one_child_serves_many_files_also_after_a_refusal(reader: Reader) -> None:
+    reader.read("a.txt", b"one")
+    first = child_of(reader)
+    assert refused(reader, "a.txt", b"") == "it is empty"
+    reader.read("a.txt", b"two")
+    assert child_of(reader) == first
+
+
+def test_the_child_knows_nothing_of_its_parent(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_OF_THE_PARENT", "oil")
+    reader.read("a.txt", b"one")
+    about = Path(f"/proc/{child_of(reader)}")
+    assert b"SECRET" not in (about / "environ").read_bytes()
+    opened = {os.readlink(each).partition(":")[0] for each in (about / "fd").iterdir()}
+    assert opened == {"pipe", os.devnull}
+
+
+def test_a_child_killed_while_it_waits_is_replaced(reader: Reader) -> None:
+    reader.read("a.txt", b"one")
+    os.kill(child_of(reader), signal.SIGKILL)
+    assert reader.child is not None
+    reader.child.process.wait()
+    assert reader.read("a.txt", b"two")[0][0].content == "two"
+
+
+def test_the_child_dies_with_its_parent() -> None:
+    code = (
+        "import os; from knowledge.parsing import Limits\n"
+        "from knowledge.sandbox.reader import Reader\n"
+        "reader = Reader(Limits()); reader.read('a.txt', b'x')\n"
+        "print(reader.child.process.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
+    child = int(said.stdout)
+    for _ in range(500):
+        if not alive(child):
+            break
+        time.sleep(0.02)
+    assert not alive(child)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that waits to be reaped does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("crash", "reading it, the parser died of SIGSEGV"),
+        ("exit", "reading it, the parser ended with status 3"),
+        ("hang", "reading it took longer than 5 seconds (PARSE_SECONDS)"),
+        ("long", "the parser says more than it may"),
+        ("garbage", "the parser's answer is none"),
+        ("strange", "the parser's answer is none"),
+        ("failed", "it is damaged, or unlike any file known here (KeyError)"),
+    ],
+)
+def test_whatever_the_child_does_there_is_a_reason_and_a_new_child(
+    misbehaving: Reader, word: str, reason: str
+) -> None:
+    assert misbehaving.read("fine", b"")[0][0].content == "Words."
+    first = child_of(misbehaving)
+    assert refused(misbehaving, word, b"") == reason
+    assert misbehaving.read("fine", b"")[0][0].content == "Words."
+    assert child_of(misbehaving) != first
+
+
+def test_a_parser_that_does_not_start_is_no_fault_of_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sandbox, "COMMAND", "tests.knowledge.there_is_no_such_module")
+    with Reader() as reader, pytest.raises(ParserUnavailable, match="does not start"):
+        reader.read("a.txt", b"one")
+
+
+ENTITIES = '<!DOCTYPE d [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+HOSTILE = [
+    ("bomb.docx", docx(paragraph("x"), more={"word/media/a": b"\0" * 60_000_000}), "EXPANDED"),
+    ("bomb.pptx", zipped({"ppt/presentation.xml": b" " * 60_000_000}), "PARSE_MAX_EXPANDED_BYTES"),
+    ("entities.docx", docx(paragraph("&b;"), head=HEAD + ENTITIES), "declares XML entities"),
+    ("pages.pdf", pdf([[("F", 9, 50, 700, "x")]], count=100_000), "PARSE_MAX_PAGES"),
+    ("deep.html", b"<div>" * 5_000 + b"x", "nested too deeply"),
+    ("deep.json", b"[" * 1_000_000, "nested too deeply"),
+    ("deep.docx", docx("<w:smartTag>" * 9999 + "</w:smartTag>" * 9999), "nested too deeply"),
+    (
+        "runs.docx",
+        docx("<w:p>" + "<w:r><w:t>a</w:t></w:r>" * 900_000 + "</w:p>"),
+        "PARSE_MEMORY_MB",
+    ),
+    ("bomb.pdf", pdf_bomb(60), "PARSE_MEMORY_MB"),
+]
+
+
+@pytest.mark.parametrize(("name", "body", "reason"), HOSTILE, ids=[each[0] for each in HOSTILE])
+def test_hostile_files_are_refused_within_the_limits(name: str, body: bytes, reason: str) -> None:
+    limits = Limits(memory_mb=256, max_expanded_bytes=50_000_000)
+    with Reader(limits) as reader:
+        assert reason in refused(reader, name, body)
+        assert reader.read("a.txt", b"and on")[0][0].content == "and on"
+
+
+def test_a_huge_line_is_read(reader: Reader) -> None:
+    (page,), _ = reader.read("a.txt", b"word " * 400_000)
+    assert len(page.content) == 5 * 400_000 - 1
+
+
+def test_more_text_than_the_limit_is_refused() -> None:
+    with Reader(Limits(max_expanded_bytes=1000)) as reader:
+        assert "more than 1,000 bytes of text" in refused(reader, "a.txt", b"word " * 1000)
+
+
+def test_what_takes_too_long_is_stopped() -> None:
+    with Reader(Limits(seconds=1)) as reader:
+        assert "PARSE_SECONDS" in refused(reader, "a.html", b"<div>" * 200_000)

@@ -1,0 +1,90 @@
+"""Quality: when a search has found nothing that could carry an answer."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge.search.confidence import Bar, Verdict, confidences, judge
+
+BAR = Bar(0.35, 0.15)
+FAR = [0.1] * 21
+
+
+def verdict(cosines: Sequence[float | None], share: float = 0.0, chunks: int = 100) -> Verdict:
+    shares = [share] + [0.0] * (len(cosines) - 1)
+    return judge(cosines, shares, [BAR] * len(cosines), min_hits=3, chunks=chunks)
+
+
+def confidence(cosines: Sequence[float], share: float = 0.0) -> float:
+    return max(confidences(cosines, [share] + [0.0] * (len(cosines) - 1)))
+
+
+@pytest.mark.parametrize(
+    ("cosines", "share", "quality"),
+    [
+        ([0.7, 0.6, 0.5, *FAR], 0.4, "excellent"),
+        ([0.5, 0.4, 0.36, *FAR], 0.0, "good"),
+        ([0.28, 0.2, 0.18, *FAR], 0.0, "poor"),
+        # What is near but lacks the question's words, and what holds them and is not near.
+        ([0.4, 0.38, 0.36, *FAR], 0.3, "good"),
+        ([0.1, 0.1, 0.1, *FAR], 0.4, "poor"),
+        # One passage that answers is enough if it does so clearly.
+        ([0.7, 0.1, 0.1, *FAR], 0.3, "excellent"),
+        ([0.45, 0.1, 0.1, *FAR], 0.0, "poor"),
+        ([], 0.0, "poor"),
+    ],
+)
+def test_quality_follows_from_the_nearest_passages(
+    cosines: list[float], share: float, quality: str
+) -> None:
+    found = verdict(cosines, share) if cosines else judge([], [], [], min_hits=3, chunks=100)
+    assert (found.quality, found.no_context) == (quality, quality == "poor")
+
+
+def test_passage_counts_more_when_it_stands_out_and_holds_the_words() -> None:
+    assert confidence([0.6, 0.2, 0.1]) == pytest.approx(0.6 - 0.3 / 2)
+    assert confidence([0.6, 0.2, 0.1], 0.5) == pytest.approx(0.6 - 0.3 / 2 + 0.5 / 2)
+
+
+def test_passages_far_down_change_nothing() -> None:
+    assert confidence([0.6] * 24 + [0.0] * 500) == confidence([0.6] * 24)
+
+
+def test_page_of_few_chunks_needs_no_three_hits() -> None:
+    assert verdict([0.6, 0.1, 0.1, 0.1], chunks=4).quality == "good"
+    assert verdict([0.6], share=0.5, chunks=1).quality == "good"
+    assert verdict([0.3], chunks=1).no_context
+
+
+def test_each_passage_is_measured_against_its_own_collection() -> None:
+    strict, lenient = Bar(0.9, 0.05), Bar(0.2, 0.1)
+    cosines, bars = [0.7, 0.7, 0.45, 0.4, 0.4], [strict] * 2 + [lenient] * 3
+    found = judge(cosines, [0.0] * 5, bars, min_hits=1, chunks=100)
+    assert (found.best_cosine, found.threshold, found.no_context) == (0.45, 0.2, False)
+    assert judge(cosines[:2], [0.0] * 2, bars[:2], min_hits=1, chunks=100).no_context
+
+
+def test_confidence_of_one_collection_does_not_depend_on_its_threshold() -> None:
+    cosines, shares = [0.5, 0.3, 0.2], [0.1, 0.6, 0.0]
+    for bar in (BAR, Bar(0.9, 0.3)):
+        found = judge(cosines, shares, [bar] * 3, min_hits=1, chunks=100)
+        assert found.confidence == pytest.approx(max(confidences(cosines, shares)))
+        assert found.threshold == bar.threshold
+
+
+def test_words_alone_are_at_best_good() -> None:
+    assert verdict([None, None, None]).quality == "good"
+    assert verdict([None]).quality == "poor"
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=30), st.floats(0, 1), st.floats(0, 1))
+def test_better_best_passage_never_makes_it_worse(
+    cosines: list[float], nearer: float, share: float
+) -> None:
+    ranks = ["poor", "good", "excellent"]
+    best, *others = sorted(cosines, reverse=True)
+    before = verdict([best, *others])
+    after = verdict([min(1.0, best + nearer), *others], share)
+    assert ranks.index(after.quality) >= ranks.index(before.quality)
