@@ -17,8 +17,8 @@ PATIENCE_SECONDS = 60
 LOCKS = ("keeper.lock", "postgres.running", "redis.running")
 USE_UNTIL_TOLD = """
 import sys
-from assistant import embedded
-embedded.join(durable=False)
+from assistant.local import shared_servers
+shared_servers.join(durable=False)
 print("joined", flush=True)
 sys.stdin.read()
 """
