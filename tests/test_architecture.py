@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import yaml
 
 from agents.apps import FOLDERS
 from agents.names import THINKERS, Role
+from assistant.lab import house
 from assistant.management.commands.workers import NAMES, SWEEPER
 from knowledge.identifiers import INGEST_QUEUE
 
@@ -18,6 +20,48 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("assistant", "conversations", "agents", "knowledge", "prompts")
 LONGEST_FILE = 450
 OF_A_MODEL = ("MODEL", "SECOND_MODEL", "MAX_TOKENS", "TEMPERATURE", "TIMEOUT")
+# Why a module is imported by its name, at run time.
+BY_NAME = {
+    "agents/apps.py": "models exist only once Django is ready; roles are found by their word",
+    "assistant/apps.py": "Celery is set up once the settings are read",
+    "conversations/apps.py": "models exist only once Django is ready",
+    "knowledge/parsing/dispatch.py": "a process that parses loads the libraries of its formats",
+}
+# Why a module of a few lines is one.
+TINY = {
+    "agents/ending/fallback.py": "a role",
+    "agents/errors.py": "the errors of an app",
+    "agents/steps/preload.py": "needed by workers alone",
+    "assistant/celery.py": "Celery looks for it",
+    "assistant/errors.py": "the errors of an app, needed before anything is installed",
+    "assistant/management/commands/serve.py": "a command",
+    "knowledge/identifiers.py": "needed by the settings, before there are models",
+    "knowledge/parsing/mdx.py": "a format",
+    "knowledge/parsing/text.py": "a format",
+    "knowledge/tasks.py": "Celery looks for it",
+}
+# Why what one module needs for one name is a module of its own.
+LONELY = {
+    "agents.admin": "Django looks for it",
+    "agents.documentation.extraction": "how the response works without a model",
+    "agents.documentation.streaming": "what may be shown while a model writes",
+    "agents.intake.lang": "a role",
+    "agents.management.commands.trace": "a command",
+    "agents.steps.preload": "loads what no other process needs",
+    "agents.steps.sweeper": "a process",
+    "assistant.appearance": "what the settings of the admin are made of",
+    "assistant.celery": "Celery looks for it",
+    "assistant.lab.bench_ingest": "a measurement",
+    "assistant.lab.bench_search": "a measurement",
+    "assistant.lab.citation_quality": "a measurement",
+    "assistant.logs": "needed by the settings",
+    "conversations.stream": "the events of a turn over HTTP, without Django REST framework",
+    "knowledge.ingestion.retention": "what is kept of old jobs, and how long",
+    "knowledge.parsing.dispatch": "needed by the process that parses alone",
+    "knowledge.parsing.markdown": "a format",
+    "knowledge.search.explainer": "what is said to who asks why",
+    "knowledge.web.sitemap": "a protocol of its own",
+}
 SETTING = re.compile(r"^#?([A-Z][A-Z_]+)=", re.MULTILINE)
 DOCUMENTED = re.compile(r"^(?:- |\| )`([A-Z][A-Z_]+)`", re.MULTILINE)
 
@@ -29,6 +73,7 @@ def sources() -> Iterator[Path]:
         yield from (path for path in found if "migrations" not in path.parts)
 
 
+@cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -58,6 +103,17 @@ def test_imports_run_downwards_only() -> None:
     assert upwards == []
 
 
+def test_nothing_below_imports_what_measures() -> None:
+    lab = [
+        place(path, node)
+        for path in sources()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("assistant.lab")
+        if "lab" not in path.parts and not house.is_command(path)
+    ]
+    assert lab == []
+
+
 def test_nothing_is_imported_inside_a_function() -> None:
     hidden = [
         place(path, node)
@@ -68,6 +124,17 @@ def test_nothing_is_imported_inside_a_function() -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
     ]
     assert hidden == []
+
+
+def test_modules_are_imported_by_name_only_where_a_reason_is_given() -> None:
+    by_name = {
+        str(path.relative_to(ROOT))
+        for path in sources()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in {"import_module", "__import__"}
+    }
+    assert by_name == set(BY_NAME)
 
 
 def test_the_names_of_the_roles_import_nothing_of_ours() -> None:
@@ -168,3 +235,84 @@ def test_only_the_steps_catch_every_exception() -> None:
 def test_no_file_is_longer_than_a_reader_can_hold_in_mind() -> None:
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in sources()}
     assert [str(path) for path, length in lengths.items() if length > LONGEST_FILE] == []
+
+
+def test_no_module_is_tiny_but_those_that_must_be_modules() -> None:
+    tiny = {
+        str(path.relative_to(ROOT))
+        for path in sources()
+        if path.stem not in house.OF_DJANGO
+        and len(path.read_text(encoding="utf-8").splitlines()) < house.TINY
+    }
+    assert tiny == set(TINY)
+
+
+def test_no_two_modules_have_one_name() -> None:
+    assert house.repeated(house.modules(ROOT)) == []
+
+
+def test_modules_are_named_by_nouns_of_the_field() -> None:
+    assert house.gerunds(house.modules(ROOT)) == []
+
+
+def test_no_part_of_a_turn_has_more_helpers_than_roles() -> None:
+    crowded = {
+        folder: sorted(helpers)
+        for folder, roles in FOLDERS.items()
+        if len(helpers := {path.stem for path in modules_in(folder)} - {*roles, "__init__"})
+        > len(roles)
+    }
+    assert crowded == {}
+
+
+def modules_in(folder: str) -> Iterator[Path]:
+    """The modules and packages of a folder of roles; citations are a concept of their own."""
+    root = ROOT / folder.replace(".", "/")
+    yield from (path for path in root.iterdir() if path.suffix == ".py")
+    packages = (path for path in root.iterdir() if (path / "__init__.py").is_file())
+    yield from (path for path in packages if path.name != "citations")
+
+
+def test_a_module_that_one_other_needs_for_one_name_has_a_reason() -> None:
+    users: dict[str, set[tuple[str, str]]] = {}
+    for path in sources():
+        for module, name in uses(path):
+            users.setdefault(module, set()).add((str(path), name))
+    lonely = {
+        module
+        for module, by in users.items()
+        if len({path for path, _ in by}) == 1 and len({name for _, name in by}) == 1
+    }
+    assert lonely == set(LONELY)
+
+
+def uses(path: Path) -> Iterator[tuple[str, str]]:
+    """Modules of ours that a file imports, each with a name it uses of it; packages left out."""
+    tree = parsed(path)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or not node.module:
+            continue
+        for alias in node.names:
+            if is_module(f"{node.module}.{alias.name}"):
+                for name in attributes(tree, alias.asname or alias.name):
+                    yield f"{node.module}.{alias.name}", name
+            elif is_module(node.module):
+                yield node.module, alias.name
+
+
+def is_module(name: str) -> bool:
+    return (
+        name.split(".")[0] in PACKAGES
+        and (ROOT / name.replace(".", "/")).with_suffix(".py").is_file()
+    )
+
+
+def attributes(tree: ast.Module, name: str) -> set[str]:
+    """The attributes that a file reads of the module it imported under a name."""
+    return {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+    }

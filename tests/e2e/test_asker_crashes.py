@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.conftest import Docent, Stack
 from tests.e2e.test_crash_matrix import BESIDE_SEARCH, answered, assert_once
+from tests.e2e.test_crash_matrix import deaths as deaths
 from tests.sensible import Sensible
 
 pytestmark = [pytest.mark.xdist_group("thinker"), pytest.mark.every_moment]
