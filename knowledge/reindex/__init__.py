@@ -18,7 +18,7 @@ from knowledge.errors import KnowledgeError
 from knowledge.ingestion.store import take_turns
 from knowledge.models import Chunk, ChunkVector, Collection, DocumentVector, Section, SectionVector
 from knowledge.reindex.backfill import Watch, fill, missing, text
-from knowledge.reindex.switch import Comparison, compare, switch
+from knowledge.reindex.switchover import Comparison, compare, switch
 from knowledge.search import vector_indexes
 
 

@@ -55,7 +55,7 @@ def test_what_a_job_stores_after_the_switch_that_began_before_is_filled(
         assert ChunkVector.objects.filter(chunk__in=late, model=OTHER).delete()[0]
         Ingest.objects.filter(pk=job.pk).update(status=Ingest.Status.DONE)
 
-    monkeypatch.setattr("knowledge.reindex.switch.sleep", end)
+    monkeypatch.setattr("knowledge.reindex.switchover.sleep", end)
     reindex.reindex(collection, OTHER)
     assert Ingest.objects.get(pk=job.pk).status == Ingest.Status.DONE
     assert vectors(OTHER)[0] == Chunk.objects.count()

@@ -1,4 +1,4 @@
-"""Switch: searches use another model's vectors once these find what those of the old did."""
+"""Switchover: searches use another model's vectors once these find what those of the old did."""
 
 import logging
 import random
