@@ -18,6 +18,7 @@ from agents.models import Envelope
 from agents.steps import events, presence
 from assistant.environment import broker_url
 from tests.parsers import lasting_parsers
+from tests.scheduling import Scheduling
 from tests.scripted import Scripted, scripted
 from tests.servers import copied_database, delete_rows, may_delete_rows, redis_database
 
@@ -49,6 +50,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--every-moment", action="store_true", help="have processes die at every moment there is"
     )
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config) -> Scheduling:
+    """Keep together the tests of a Docent that runs."""
+    return Scheduling(config)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

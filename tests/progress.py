@@ -23,8 +23,12 @@ class Progress:
         self.all = len(ids)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """Have no dot printed for what passed."""
-        return ("passed", "", "") if report.when == "call" and report.passed else None
+        """Have no letters printed: lines say it."""
+        if report.when == "call" and report.passed:
+            return "passed", "", ""
+        if report.failed:
+            return ("failed" if report.when == "call" else "error"), "", ""
+        return None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a test once it is cleared away."""

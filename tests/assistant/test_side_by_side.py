@@ -5,18 +5,31 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from assistant.management.commands.test import MOST_AT_ONCE, environment, side_by_side
 from tests.progress import LINES, Progress
+from tests.scheduling import DOCENTS, E2E, group
 
 FILE = "tests/assistant/test_side_by_side.py"
 
 
 @pytest.mark.parametrize("words", [[], ["tests/knowledge"], ["-q", "--durations=5"], ["-x", "-q"]])
 def test_all_tests_and_those_of_a_folder_run_side_by_side(words: list[str]) -> None:
-    number, _, way = side_by_side(words)[1:4]
+    option, number, *_ = side_by_side(words)
+    assert option == "-n"
     assert 1 < int(number) <= MOST_AT_ONCE
-    assert way == "loadgroup"
+
+
+def test_every_file_of_end_to_end_tests_says_which_docent_it_asks() -> None:
+    assert {path.stem for path in (settings.BASE_DIR / E2E).glob("test_*.py")} == {*DOCENTS}
+
+
+def test_one_process_takes_the_tests_of_a_docent_and_others_go_one_by_one() -> None:
+    rules = group("tests/e2e/test_answers.py::test_a")
+    assert group("tests/e2e/test_refusals.py::test_b[x@y]") == rules
+    assert group("tests/e2e/test_scenarios.py::test_a") != rules
+    assert group("tests/agents/test_lang.py::test_a") != group("tests/agents/test_lang.py::test_b")
 
 
 @pytest.mark.parametrize(

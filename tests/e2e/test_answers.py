@@ -9,8 +9,6 @@ import pytest
 from tests.e2e.conftest import PAGES, Docent
 from tests.servers import redis_database
 
-pytestmark = pytest.mark.xdist_group("rules")
-
 
 def plain(text: str) -> str:
     return re.sub(r"[\s*`_]+", " ", text).strip().casefold()

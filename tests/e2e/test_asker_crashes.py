@@ -11,7 +11,7 @@ from tests.e2e.test_crash_matrix import BESIDE_SEARCH, answered, assert_once
 from tests.e2e.test_crash_matrix import deaths as deaths
 from tests.sensible import Sensible
 
-pytestmark = [pytest.mark.xdist_group("thinker"), pytest.mark.every_moment]
+pytestmark = pytest.mark.every_moment
 # A search asks twice: when it has died after its first reply, it goes on with its second call.
 SEARCHING = ("expansion", "hyde")
 

@@ -22,7 +22,6 @@ from tests.e2e.test_crashes import assert_answered_once, begin, endings
 from tests.e2e.test_ingest_crashes import PATIENCE_SECONDS, Query, rows
 from tests.sensible import Sensible
 
-pytestmark = pytest.mark.xdist_group("thinker")
 # Found well, but not so well that the evaluator need not look at it.
 QUESTION = "Where does the water go when I press the button?"
 THINKING = ("translation", "essence", "guardrails", "router", "evaluator", "response", "quality")

@@ -7,11 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.e2e.conftest import Docent
-
-pytestmark = pytest.mark.xdist_group("rules")
 
 PATIENCE_SECONDS = 150.0
 

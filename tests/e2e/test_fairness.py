@@ -23,7 +23,6 @@ from tests.e2e.conftest import Answer, Docent, new_key
 from tests.e2e.test_crashes import PATIENCE_SECONDS, endings
 from tests.sensible import Sensible
 
-pytestmark = pytest.mark.xdist_group("thinker")
 # The process of all roles but the manager has fewer threads than there are turns under way here.
 assert sum(INSTANCES.values()) < LIMIT
 AT_ONCE = INSTANCES[Role.RESPONSE]

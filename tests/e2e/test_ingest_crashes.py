@@ -15,8 +15,6 @@ import pytest
 
 from tests.e2e.conftest import CHECKOUT, Docent
 
-pytestmark = pytest.mark.xdist_group("rules")
-
 PAGES, MOMENTS = 133, 3
 CHANCE = random.SystemRandom()
 PATIENCE_SECONDS = 300.0

@@ -6,8 +6,6 @@ import pytest
 
 from tests.e2e.conftest import Docent
 
-pytestmark = pytest.mark.xdist_group("rules")
-
 
 @pytest.mark.parametrize(
     ("message", "said"),

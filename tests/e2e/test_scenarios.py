@@ -19,7 +19,6 @@ from tests.e2e.conftest import CHECKOUT, Docent
 from tests.e2e.test_crashes import endings
 from tests.sensible import Sensible
 
-pytestmark = pytest.mark.xdist_group("thinker")
 log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 60.0

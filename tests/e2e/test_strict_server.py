@@ -8,8 +8,6 @@ from assistant.lab.model_server import ModelServer, serving
 from tests.e2e.conftest import Docent, furnished
 from tests.strict import KNOWN, strict
 
-pytestmark = pytest.mark.xdist_group("strict")
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ModelServer]:

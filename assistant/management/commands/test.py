@@ -60,7 +60,7 @@ def side_by_side(words: list[str]) -> list[str]:
     if any(_is_option(word, ALONE) for word in words) or _names_a_file(words):
         return []
     at_once = min((os.cpu_count() or 1) + 1, MOST_AT_ONCE)
-    return ["-n", str(at_once), "--dist", "loadgroup", "-p", "tests.progress"]
+    return ["-n", str(at_once), "-p", "tests.progress"]
 
 
 def _is_option(word: str, options: Iterable[str]) -> bool:

@@ -1,0 +1,33 @@
+"""Scheduling: which tests one process takes whole, as they share a Docent that runs."""
+
+from pathlib import PurePosixPath
+
+from xdist.scheduler import LoadScopeScheduling
+
+E2E = "tests/e2e/"
+# The Docent that the tests of a file ask; what begins first takes longest.
+DOCENTS = {
+    "test_answers": "rules",
+    "test_crashes": "rules",
+    "test_ingest_crashes": "rules",
+    "test_refusals": "rules",
+    "test_asker_crashes": "thinker",
+    "test_crash_matrix": "thinker",
+    "test_fairness": "thinker",
+    "test_scenarios": "thinker",
+    "test_chaos": "their own",
+    "test_strict_server": "their own",
+}
+
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Hands out the tests of a Docent together, largest groups first, and all others one by one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid)
+
+
+def group(nodeid: str) -> str:
+    """Return the name that tests have in common which one process takes."""
+    path = nodeid.partition("::")[0]
+    return DOCENTS[PurePosixPath(path).stem] if path.startswith(E2E) else nodeid
