@@ -8,7 +8,7 @@ from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import known_only
 from agents.documentation.passages import bare, headings
 from agents.documentation.refusal import may_refuse, refusal
-from agents.llm.requests import Tokens
+from agents.llm.token_stream import TokenStream
 
 # The next thing that can be judged by itself: code, a link or marker, what is in brackets, a tag,
 # a word, a line's end. An opening bracket alone is the last resort.
@@ -29,7 +29,7 @@ class Stream:
     while it may be a refusal or the heading of a list of sources, and all that follows these two.
     """
 
-    tokens: Tokens
+    tokens: TokenStream
     known: Collection[str]  # markers that exist
     held: Addresses
     shown: str = ""
@@ -57,11 +57,11 @@ class Stream:
     def finish(self, final: str) -> None:
         """Make what was shown the final text."""
         if self.shown and final.startswith(self.shown):
-            self.tokens.tell(final[len(self.shown) :])
-        elif self.shown or self.tokens.said:
+            self.tokens.add(final[len(self.shown) :])
+        elif self.shown or self.tokens.has_text:
             self.tokens.replace(final)
         else:
-            self.tokens.tell(final)
+            self.tokens.add(final)
         self.shown = final
 
     def _show(self, unit: str) -> None:
@@ -74,7 +74,7 @@ class Stream:
         told = self._gap + unit if self.shown else unit.lstrip()
         self._gap = ""
         self.shown += told
-        self.tokens.tell(told)
+        self.tokens.add(told)
 
     def _sure(self) -> int:
         """How many of the waiting characters are known for what they are; 0: none yet."""

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db.models import Min
 from pydantic import BaseModel, Field
 
-from agents.llm.journal import Subject, subject_of
+from agents.llm.journal import Subject, document_subject
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.models import ModelCall
@@ -69,7 +69,7 @@ def has_model() -> bool:
 
 def answered(prompt: Prompt, digests: Collection[str]) -> Mapping[str, datetime]:
     """Return when a model first answered this prompt about texts, by their digests."""
-    subjects = {subject_of(digest): digest for digest in digests}
+    subjects = {document_subject(digest): digest for digest in digests}
     # Of a deleted document the calls are kept without their replies.
     calls = ModelCall.objects.filter(
         subject__in=subjects, prompt=prompt.name, outcome=Outcome.OK
@@ -84,7 +84,7 @@ def model_of(text: str) -> Model | None:
     if not choice.model:
         return None
     # Never a first attempt: the text may have been asked about before, by whomever.
-    return Model(choice, Subject(subject_of(digest(text)), ENRICHMENT))
+    return Model(choice, Subject(document_subject(digest(text)), ENRICHMENT))
 
 
 def beginning(page: Page) -> str:

@@ -105,12 +105,12 @@ def succeeded(provider: str) -> None:
 
 def failed(provider: str, failure: ModelFailure, *, hurried: bool = False) -> None:
     """Note how a call failed; `hurried`: it had less time than its role gives it."""
-    held_off = failure.outcome is Outcome.RATE_LIMITED and failure.retry_after is not None
+    asked_to_wait = failure.outcome is Outcome.RATE_LIMITED and failure.retry_after is not None
     hurried = failure.outcome is Outcome.TIMEOUT and hurried
-    if failure.outcome in COUNTED and not held_off and not hurried:
+    if failure.outcome in COUNTED and not asked_to_wait and not hurried:
         times = (FAILURES, WITHIN_SECONDS * 1000, OPEN_SECONDS * 1000)
-        told = (str(failure), KEPT_SECONDS * 1000)
-        _quietly(provider, lambda: _run(FAIL, provider, _now(), *times, *told))
+        details = (str(failure), KEPT_SECONDS * 1000)
+        _quietly(provider, lambda: _run(FAIL, provider, _now(), *times, *details))
     elif failure.outcome in NEUTRAL:
         # Not the one that tries it any longer.
         _quietly(provider, lambda: events.connection().hdel(KEY + provider, "probe"))
@@ -124,12 +124,12 @@ def states() -> dict[str, State]:
 
 
 def _state(provider: str) -> State:
-    told: Any = events.connection().hgetall(KEY + provider)
-    if "until" not in told:
+    fields: Any = events.connection().hgetall(KEY + provider)
+    if "until" not in fields:
         return State(failures=_failures(provider))
-    till = int(told["until"])
+    till = int(fields["until"])
     name = "open" if _now() < till else "half-open"
-    return State(name, _moment(till), 0, told.get("last", ""))
+    return State(name, _moment(till), 0, fields.get("last", ""))
 
 
 def _failures(provider: str) -> int:
@@ -148,8 +148,8 @@ def _keys(provider: str) -> tuple[str, str]:
 
 
 def _run(script: str, provider: str, *values: Any) -> int:
-    ran: Any = events.connection().eval(script, 2, *_keys(provider), *values)
-    return int(ran)
+    result: Any = events.connection().eval(script, 2, *_keys(provider), *values)
+    return int(result)
 
 
 def _quietly(provider: str, note: Any) -> None:

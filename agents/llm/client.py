@@ -22,43 +22,12 @@ from agents.llm.requests import Reply, Request, ToolCall, Usage
 from knowledge.postgres_text import storable
 from knowledge.providers import Provider, UnknownProvider, provider, split
 
-BEGIN, END = "<think>", "</think>"
-
-
-@dataclass
-class Thoughts:
-    """The text of one reply on its way, piece by piece."""
-
-    _held: str = ""  # not decided yet: the beginning may still become a mark
-    _state: str = "beginning"
-
-    def without(self, piece: str) -> str:
-        """Return as much of the text as is known to be said, now that this piece is there."""
-        if self._state == "saying":
-            return piece
-        self._held += piece
-        if self._state == "beginning":
-            begun = self._held.lstrip()
-            if BEGIN.startswith(begun[: len(BEGIN)]) and len(begun) < len(BEGIN):
-                return ""
-            if not begun.startswith(BEGIN):
-                return self._say(self._held)
-            self._state = "thinking"
-        _, ended, said = self._held.partition(END)
-        if not ended or not said.strip():
-            return ""
-        return self._say(said.lstrip())
-
-    def rest(self) -> str:
-        """Return what was held back at the end of the reply: nothing of a thought."""
-        return self._say(self._held) if self._state == "beginning" else ""
-
-    def _say(self, text: str) -> str:
-        self._state, self._held = "saying", ""
-        return text
-
-
+CONNECT_SECONDS = 5.0
+DRAIN_SECONDS = 0.1
+# The status of a refusal that may name a part of the request the server does not take.
+CHOOSY = frozenset({400, 422, 501})
 DONE = b"[DONE]"
+BEGIN, END = "<think>", "</think>"
 # How servers say it that don't say it in OpenAI's words.
 REASONS = {
     "end_turn": "stop",
@@ -76,32 +45,66 @@ REASONS = {
 }
 LONGEST_REASON = 20
 MOST_TOKENS = 2**31 - 1
+OnText = Callable[[str], None]
+
+
+@dataclass
+class Thoughts:
+    """The text of one reply on its way, piece by piece."""
+
+    _undecided: str = ""  # not decided yet: the beginning may still become a mark
+    _state: str = "beginning"
+
+    def without(self, piece: str) -> str:
+        """Return as much of the text as is known to be said, now that this piece is there."""
+        if self._state == "saying":
+            return piece
+        self._undecided += piece
+        if self._state == "beginning":
+            start = self._undecided.lstrip()
+            if BEGIN.startswith(start[: len(BEGIN)]) and len(start) < len(BEGIN):
+                return ""
+            if not start.startswith(BEGIN):
+                return self._say(self._undecided)
+            self._state = "thinking"
+        _, end, text = self._undecided.partition(END)
+        if not end or not text.strip():
+            return ""
+        return self._say(text.lstrip())
+
+    def rest(self) -> str:
+        """Return what was held back at the end of the reply: nothing of a thought."""
+        return self._say(self._undecided) if self._state == "beginning" else ""
+
+    def _say(self, text: str) -> str:
+        self._state, self._undecided = "saying", ""
+        return text
 
 
 async def parts(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     """Yield the data of each server-sent event; of an answer without events its body, and DONE."""
-    rest, body, told = b"", b"", False
+    rest, body, has_events = b"", b"", False
     async for chunk in chunks:
         # Only at these bytes: text may hold other characters that end a line somewhere.
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
             if line.startswith(b"data:"):
-                told = True
+                has_events = True
                 yield line[5:].strip()
-            elif not told:
+            elif not has_events:
                 body += line + b"\n"
     if rest.startswith(b"data:"):
         yield rest[5:].strip()
-    elif not told and (whole := (body + rest).strip()):
+    elif not has_events and (whole := (body + rest).strip()):
         yield whole
         yield DONE
 
 
 @dataclass
 class Assembly:
-    """A reply as far as it has arrived. `tell` is handed every piece of its text."""
+    """A reply as far as it has arrived. `on_text` is handed every piece of its text."""
 
-    tell: Callable[[str], None]
+    on_text: Callable[[str], None]
     on_begin: Callable[[], None] | None = None  # told once, when anything arrives
     has_begun: bool = False
     begun: float = field(default_factory=time.monotonic)
@@ -119,21 +122,21 @@ class Assembly:
         """What was said so far."""
         return "".join(self._pieces)
 
-    def add(self, told: dict[str, Any]) -> None:
+    def add(self, chunk: dict[str, Any]) -> None:
         """Add one chunk of a stream, or a whole completion."""
         if not self.has_begun and self.on_begin:
             self.on_begin()
         self.has_begun = True
-        if usage := _dict(told, "usage"):
+        if usage := _dict(chunk, "usage"):
             self.usage = _usage(usage)
-        for choice in _dicts(told, "choices"):
+        for choice in _dicts(chunk, "choices"):
             self.finish = _reason(choice) or self.finish
             # A stream may end with the message as a whole: that was said already.
-            said = _dict(choice, "delta") or ({} if self._pieces else _dict(choice, "message"))
-            self._refusal += [_text(said.get("refusal"))]
-            for call in _dicts(said, "tool_calls"):
+            message = _dict(choice, "delta") or ({} if self._pieces else _dict(choice, "message"))
+            self._refusal += [_text(message.get("refusal"))]
+            for call in _dicts(message, "tool_calls"):
                 self._call(call)
-            self._say(self._thoughts.without(_text(said.get("content"))))
+            self._say(self._thoughts.without(_text(message.get("content"))))
 
     def reply(self, model: str) -> Reply:
         """Return the whole reply."""
@@ -164,40 +167,40 @@ class Assembly:
             self.first_token_seconds = time.monotonic() - self.begun
         text = storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
         self._pieces.append(text)
-        self.tell(text)
+        self.on_text(text)
 
-    def _call(self, told: dict[str, Any]) -> None:
+    def _call(self, delta: dict[str, Any]) -> None:
         """Add a piece of a tool call to the one it belongs to, or begin another."""
-        function, known = _dict(told, "function"), _text(told.get("id"))
-        index = told.get("index", -1 if not known else len(self._calls))
-        place = index if isinstance(index, int) and index < len(self._calls) else None
+        function, call_id = _dict(delta, "function"), _text(delta.get("id"))
+        index = delta.get("index", -1 if not call_id else len(self._calls))
+        position = index if isinstance(index, int) and index < len(self._calls) else None
         # Some servers number every call 0 and tell them apart by their ids.
-        if not self._calls or place is None or known not in {"", self._calls[place]["id"]}:
-            self._calls.append({"id": known, "name": "", "arguments": ""})
-            place = -1
-        call = self._calls[place]
+        if not self._calls or position is None or call_id not in {"", self._calls[position]["id"]}:
+            self._calls.append({"id": call_id, "name": "", "arguments": ""})
+            position = -1
+        call = self._calls[position]
         arguments = function.get("arguments")
         call["name"] += _text(function.get("name"))
         call["arguments"] += json.dumps(arguments) if _is_dict(arguments) else _text(arguments)
 
 
 def _reason(choice: dict[str, Any]) -> str:
-    said = _text(choice.get("finish_reason")).lower()
-    return REASONS.get(said, said)[:LONGEST_REASON]
+    reason = _text(choice.get("finish_reason")).lower()
+    return REASONS.get(reason, reason)[:LONGEST_REASON]
 
 
-def _usage(told: dict[str, Any]) -> Usage:
-    read = _count(told, "prompt_tokens")
-    cached = _count(_dict(told, "prompt_tokens_details"), "cached_tokens")
-    if read is None or cached is None or cached > read:
+def _usage(fields: dict[str, Any]) -> Usage:
+    prompt = _count(fields, "prompt_tokens")
+    cached = _count(_dict(fields, "prompt_tokens_details"), "cached_tokens")
+    if prompt is None or cached is None or cached > prompt:
         cached = None
-    return Usage(read, _count(told, "completion_tokens"), cached)
+    return Usage(prompt, _count(fields, "completion_tokens"), cached)
 
 
-def _count(told: dict[str, Any], name: str) -> int | None:
-    value = told.get(name)
-    known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
-    return value if known else None
+def _count(fields: dict[str, Any], name: str) -> int | None:
+    value = fields.get(name)
+    valid = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+    return value if valid else None
 
 
 def _text(value: Any) -> str:
@@ -207,25 +210,18 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _dict(told: dict[str, Any], name: str) -> dict[str, Any]:
-    value = told.get(name)
+def _dict(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    value = fields.get(name)
     return value if isinstance(value, dict) else {}
 
 
-def _dicts(told: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
-    value = told.get(name)
+def _dicts(fields: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    value = fields.get(name)
     return (each for each in value if _is_dict(each)) if isinstance(value, list) else iter(())
 
 
 def _is_dict(value: Any) -> bool:
     return isinstance(value, dict)
-
-
-OnText = Callable[[str], None]
-CONNECT_SECONDS = 5.0
-DRAIN_SECONDS = 0.1
-# The status of a refusal that may name a part of the request the server does not take.
-CHOOSY = frozenset({400, 422, 501})
 
 
 def _started() -> asyncio.AbstractEventLoop:
@@ -275,68 +271,68 @@ def send(
     piece of the reply while it arrives, in the calling thread.
     """
     pieces: SimpleQueue[str | None] = SimpleQueue()
-    asked = asyncio.run_coroutine_threadsafe(
-        _within(request, seconds, begin or seconds, pieces.put), _loop
+    future = asyncio.run_coroutine_threadsafe(
+        _send_within(request, seconds, begin or seconds, pieces.put), _loop
     )
-    asked.add_done_callback(lambda _: pieces.put(None))
+    future.add_done_callback(lambda _: pieces.put(None))
     try:
         while (piece := pieces.get()) is not None:
             if on_text:
                 on_text(piece)
-        return asked.result()
+        return future.result()
     finally:
-        asked.cancel()
+        future.cancel()
 
 
-async def _within(request: Request, seconds: float, begin: float, tell: OnText) -> Reply:
+async def _send_within(request: Request, seconds: float, begin: float, on_text: OnText) -> Reply:
     try:
-        name, where = split(request.model)
-        server = provider(where)
+        name, provider_name = split(request.model)
+        server = provider(provider_name)
     except UnknownProvider as error:
         raise ModelFailure(Outcome.MODEL_MISSING, str(error)) from error
     if server.lacks_key:
         raise failures.without_key(request.model, server)
-    assembly = Assembly(tell)
+    assembly = Assembly(on_text)
     end = asyncio.get_running_loop().time() + seconds
     try:
         async with asyncio.timeout(begin) as limit:
             assembly.on_begin = partial(limit.reschedule, end)
-            return await _spoken(request, name, server, assembly, seconds)
+            return await _ask_until_understood(request, name, server, assembly, seconds)
     except TimeoutError as error:
         if begin < seconds and not assembly.has_begun:
             raise failures.not_begun(request.model, begin) from error
-        said = len(assembly.text)
-        raise failures.too_late(request.model, seconds, said) from error
+        characters = len(assembly.text)
+        raise failures.too_late(request.model, seconds, characters) from error
 
 
-async def _spoken(
+async def _ask_until_understood(
     request: Request, name: str, server: Provider, assembly: Assembly, seconds: float
 ) -> Reply:
     """Ask, in ever plainer words as long as the server names what it does not take."""
-    dialect = known = dialects.of(server, name)
+    dialect = remembered = dialects.dialect_of(server, name)
     while True:
         try:
-            await _asked(request, dialect.parameters(name, request), server, assembly, seconds)
+            await _post(request, dialect.parameters(name, request), server, assembly, seconds)
         except openai.APIStatusError as error:
-            if failures.filtered(error):
+            if failures.is_filtered(error):
                 return Reply("", "content_filter", model=request.model)
-            plainer = _plainer(dialect, error, request)
-            if plainer is None:
-                raise failures.answered(error, request.model, server) from error
-            dialect = plainer
+            simpler = _simpler(dialect, error, request)
+            if simpler is None:
+                raise failures.of_response(error, request.model, server) from error
+            dialect = simpler
         else:
-            if dialect != known:
-                dialects.learn(server, name, dialect)
+            if dialect != remembered:
+                dialects.remember(server, name, dialect)
             return assembly.reply(request.model)
 
 
-def _plainer(dialect: Dialect, error: openai.APIStatusError, request: Request) -> Dialect | None:
+def _simpler(dialect: Dialect, error: openai.APIStatusError, request: Request) -> Dialect | None:
     if error.status_code not in CHOOSY:
         return None
     return dialect.without(failures.refusal(error), shaped=bool(request.schema))
 
 
-async def _asked(
+async def _post(
     request: Request,
     parameters: dict[str, Any],
     server: Provider,
@@ -350,9 +346,9 @@ async def _asked(
         async with ask(**parameters, timeout=timeout) as response:
             await _read(response.iter_bytes(), request.model, server, assembly)
     except openai.APIConnectionError as error:
-        if isinstance(error, openai.APITimeoutError) and not failures.unconnected(error):
+        if isinstance(error, openai.APITimeoutError) and not failures.is_connect_timeout(error):
             raise TimeoutError from error
-        raise failures.unreached(error, request.model, server) from error
+        raise failures.unreachable(error, request.model, server) from error
     except TimeoutException as error:
         raise TimeoutError from error
     except HTTPError as error:
@@ -362,17 +358,17 @@ async def _asked(
 async def _read(
     chunks: AsyncIterator[bytes], model: str, server: Provider, assembly: Assembly
 ) -> None:
-    part, chosen, done = b"", False, False
-    async with aclosing(parts(chunks)) as told:
-        async for part in told:
+    part, has_choices, done = b"", False, False
+    async with aclosing(parts(chunks)) as events:
+        async for part in events:
             if done := part == DONE:
                 break
             values = _values(part, model, server)
             if error := values.get("error"):
-                raise failures.within(error, model, server)
-            chosen = chosen or "choices" in values
+                raise failures.of_error_in_reply(error, model, server)
+            has_choices = has_choices or "choices" in values
             assembly.add(values)
-    if part and not chosen:
+    if part and not has_choices:
         raise failures.no_completion(part.decode(errors="replace"), model, server)
     if assembly.finish == "error" or not (done or assembly.finish):
         raise failures.broken_off(EOFError("no end of it came"), model, server)

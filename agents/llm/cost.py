@@ -15,22 +15,27 @@ from agents.llm.requests import Usage
 from agents.models import Budget, ModelCall, Price
 from knowledge.providers import OWN
 
+MILLION = Decimal(1_000_000)
+THOUSAND = 1_000
 
-def allow(owner: str, key: str = "") -> None:
+
+def check_budget(owner: str, key: str = "") -> None:
     """Raise ModelFailure (BUDGET_SPENT) when today's money is spent; days are those of UTC.
 
     DAILY_BUDGET_PER_KEY holds for each key; what a user asks without one counts together. A Budget
     set in admin holds for all that is asked in the user's name.
     """
     try:
-        _allow(owner, key)
+        _check_budget(owner, key)
     finally:
         connection.close()
 
 
-def _allow(owner: str, key: str) -> None:
-    today = ModelCall.objects.filter(created__gte=datetime.combine(now().date(), time(), UTC))
-    if settings.DAILY_BUDGET and _sum(today) >= settings.DAILY_BUDGET:
+def _check_budget(owner: str, key: str) -> None:
+    todays_calls = ModelCall.objects.filter(
+        created__gte=datetime.combine(now().date(), time(), UTC)
+    )
+    if settings.DAILY_BUDGET and _sum(todays_calls) >= settings.DAILY_BUDGET:
         raise ModelFailure(
             Outcome.BUDGET_SPENT,
             f"Today's budget of {settings.DAILY_BUDGET:g} USD for models is spent; raise "
@@ -40,31 +45,27 @@ def _allow(owner: str, key: str) -> None:
     payer, slash, _ = owner.partition("/")
     if not payer:
         return
-    theirs = today.filter(owner__startswith=payer + slash)
-    own = _own(payer)
-    most = own.usd_per_day if own else Decimal(str(settings.DAILY_BUDGET_PER_KEY))
-    counted = theirs if own else theirs.filter(key=key)
-    if most and _sum(counted) >= most:
-        whose = payer if own or not key else f"key {key} of {payer}"
+    payer_calls = todays_calls.filter(owner__startswith=payer + slash)
+    budget = _budget_of(payer)
+    limit = budget.usd_per_day if budget else Decimal(str(settings.DAILY_BUDGET_PER_KEY))
+    calls = payer_calls if budget else payer_calls.filter(key=key)
+    if limit and _sum(calls) >= limit:
+        whose = payer if budget or not key else f"key {key} of {payer}"
         raise ModelFailure(
             Outcome.BUDGET_SPENT,
-            f"Today's budget of {most:f} USD for {whose} is spent; raise it under "
+            f"Today's budget of {limit:f} USD for {whose} is spent; raise it under "
             "Budgets in admin or by DAILY_BUDGET_PER_KEY, or wait until midnight UTC.",
         )
 
 
-def _own(payer: str) -> Budget | None:
+def _budget_of(payer: str) -> Budget | None:
     """Return the budget that admin gave a user."""
-    named = payer.removeprefix("user:")
-    return Budget.objects.filter(owner_id=int(named)).first() if named.isdigit() else None
+    user_id = payer.removeprefix("user:")
+    return Budget.objects.filter(owner_id=int(user_id)).first() if user_id.isdigit() else None
 
 
 def _sum(calls: "QuerySet[ModelCall]") -> Decimal:
     return calls.aggregate(spent=Sum("cost"))["spent"] or Decimal(0)
-
-
-MILLION = Decimal(1_000_000)
-THOUSAND = 1_000
 
 
 def cost(model: str, usage: Usage) -> Decimal | None:
@@ -75,19 +76,19 @@ def cost(model: str, usage: Usage) -> Decimal | None:
     """
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
-    if own := Price.objects.filter(model=model).first():
-        spent = usage.input_tokens * own.input_per_million
-        return (spent + usage.output_tokens * own.output_per_million) / MILLION
+    if price := Price.objects.filter(model=model).first():
+        spent = usage.input_tokens * price.input_per_million
+        return (spent + usage.output_tokens * price.output_per_million) / MILLION
     name, _, provider = model.rpartition("@")
     if provider in OWN:
         return Decimal(0)
-    counted = Counted(
+    tokens = Counted(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cache_read_tokens=usage.cached_tokens or 0,
     )
     try:
-        return calc_price(counted, name, provider_id=provider).total_price
+        return calc_price(tokens, name, provider_id=provider).total_price
     # An unknown model or provider, or counts that cannot be.
     except (LookupError, ValueError):
         return None
@@ -98,5 +99,9 @@ def rates(model: str) -> tuple[Decimal, Decimal] | None:
 
     Of prices that rise with the length of a request, the lowest.
     """
-    read, written = cost(model, Usage(THOUSAND, 0)), cost(model, Usage(0, THOUSAND))
-    return None if read is None or written is None else (read * THOUSAND, written * THOUSAND)
+    input_price, output_price = cost(model, Usage(THOUSAND, 0)), cost(model, Usage(0, THOUSAND))
+    return (
+        None
+        if input_price is None or output_price is None
+        else (input_price * THOUSAND, output_price * THOUSAND)
+    )

@@ -24,11 +24,11 @@ LIMITS: tuple[str | None, ...] = ("max_tokens", "max_completion_tokens", None)
 FORMATS: tuple[str | None, ...] = ("json_schema", "json_object", None)
 # How a refusal calls each part of a request.
 NAMES = {
-    "counted": re.compile(r"stream_options|include_usage"),
+    "usage": re.compile(r"stream_options|include_usage"),
     "limit": re.compile(r"max_tokens|max_completion_tokens"),
-    "heated": re.compile(r"temperature"),
-    "form": re.compile(r"response_format|json_schema|json_object|json schema|structured output"),
-    "streamed": re.compile(r"\bstream(ing)?\b"),
+    "temperature": re.compile(r"temperature"),
+    "format": re.compile(r"response_format|json_schema|json_object|json schema|structured output"),
+    "stream": re.compile(r"\bstream(ing)?\b"),
     "system": re.compile(r"system[^.]{0,12} role|role[^.]{0,12}system|system message"),
 }
 # About this one question, and not about what the server knows.
@@ -39,35 +39,35 @@ ONLY_THIS = re.compile(r"too (large|long|many|high)|at most|exceed|context.lengt
 class Dialect:
     """What one model of one server is sent."""
 
-    streamed: bool = True
-    counted: bool = True  # tokens, at the end of a stream
-    heated: bool = True  # with a temperature
+    stream: bool = True
+    usage: bool = True  # tokens, at the end of a stream
+    temperature: bool = True  # with a temperature
     system: bool = True  # with a message of its own
     limit: str | None = LIMITS[0]
-    form: str | None = FORMATS[0]
-    spelled: bool = False  # the shape stands in the prompt, whatever `form` says
+    format: str | None = FORMATS[0]
+    shape_in_prompt: bool = False  # the shape stands in the prompt, whatever `format` says
 
     def parameters(self, name: str, request: Request) -> dict[str, Any]:
         """Return what `chat.completions.create` is called with for the model of this name."""
-        spelled = request.schema and (self.spelled or self.form != FORMATS[0])
-        told: dict[str, Any] = {
+        spelled_out = request.schema and (self.shape_in_prompt or self.format != FORMATS[0])
+        parameters: dict[str, Any] = {
             "model": name,
-            "messages": self._messages(request, _shape(request.schema) if spelled else ""),
+            "messages": self._messages(request, _shape(request.schema) if spelled_out else ""),
         }
         if self.limit:
-            told[self.limit] = request.max_tokens
-        if self.heated:
-            told["temperature"] = request.temperature
-        if self.streamed:
-            told["stream"] = True
-        if self.streamed and self.counted:
-            told["stream_options"] = {"include_usage": True}
-        if request.schema and self.form:
-            told["response_format"] = _format(self.form, request)
-        return told
+            parameters[self.limit] = request.max_tokens
+        if self.temperature:
+            parameters["temperature"] = request.temperature
+        if self.stream:
+            parameters["stream"] = True
+        if self.stream and self.usage:
+            parameters["stream_options"] = {"include_usage": True}
+        if request.schema and self.format:
+            parameters["response_format"] = _format(self.format, request)
+        return parameters
 
     def _messages(self, request: Request, more: str) -> list[dict[str, Any]]:
-        messages = [{**each, "content": _said(each)} for each in request.messages]
+        messages = [{**each, "content": _content(each)} for each in request.messages]
         if more:
             messages[0]["content"] = f"{messages[0]['content']}\n\n{more}"
         if not self.system and len(messages) > 1 and messages[0]["role"] == "system":
@@ -77,52 +77,54 @@ class Dialect:
 
     def without(self, refusal: str, *, shaped: bool) -> "Dialect | None":
         """Return the dialect without the part that a refusal names first; None: it names none."""
-        told = refusal.lower()
-        if ONLY_THIS.search(told):
+        text = refusal.lower()
+        if ONLY_THIS.search(text):
             return None
-        sent = {
-            "counted": self.streamed and self.counted,
+        present = {
+            "usage": self.stream and self.usage,
             "limit": bool(self.limit),
-            "heated": self.heated,
-            "form": shaped and bool(self.form),
-            "streamed": self.streamed,
+            "temperature": self.temperature,
+            "format": shaped and bool(self.format),
+            "stream": self.stream,
             "system": self.system,
         }
-        named = {part: found.start() for part in NAMES if (found := NAMES[part].search(told))}
-        refused = min((part for part in named if sent[part]), key=named.__getitem__, default="")
+        mentions = {part: found.start() for part in NAMES if (found := NAMES[part].search(text))}
+        refused = min(
+            (part for part in mentions if present[part]), key=mentions.__getitem__, default=""
+        )
         match refused:
             case "":
                 return None
             case "limit":
                 return replace(self, limit=LIMITS[LIMITS.index(self.limit) + 1])
-            case "form":
-                return replace(self, form=FORMATS[FORMATS.index(self.form) + 1])
+            case "format":
+                return replace(self, format=FORMATS[FORMATS.index(self.format) + 1])
         without: dict[str, Any] = {refused: False}
         return replace(self, **without)
 
 
 # Anthropic's endpoint takes a response_format and ignores it.
-BEGINNINGS: Mapping[str, Dialect] = {"anthropic": Dialect(form=None)}
+BEGINNINGS: Mapping[str, Dialect] = {"anthropic": Dialect(format=None)}
 _learned: dict[tuple[str, str], Dialect] = {}
 
 
-def of(server: Provider, name: str) -> Dialect:
+def dialect_of(server: Provider, name: str) -> Dialect:
     """Return how this model of this server is spoken to, as far as is known."""
     beginning = BEGINNINGS.get(server.name, Dialect())
     return _learned.get((server.base_url, name), beginning)
 
 
-def learn(server: Provider, name: str, dialect: Dialect) -> None:
+def remember(server: Provider, name: str, dialect: Dialect) -> None:
     """Remember a dialect that worked."""
     _learned[server.base_url, name] = dialect
 
 
-def spell_out(model: str) -> None:
+def spell_out_shape(model: str) -> None:
     """Remember that `model@provider` does not keep to a shape unless its prompt says it."""
-    name, where = parts(model)
+    name, provider = parts(model)
     # A reply out of the journal may be of one that is not set any more.
-    if server := settings.PROVIDERS.get(where):
-        learn(server, name, replace(of(server, name), spelled=True))
+    if server := settings.PROVIDERS.get(provider):
+        remember(server, name, replace(dialect_of(server, name), shape_in_prompt=True))
 
 
 def forget() -> None:
@@ -130,18 +132,18 @@ def forget() -> None:
     _learned.clear()
 
 
-def _format(form: str, request: Request) -> dict[str, Any]:
-    if form == "json_object":
-        return {"type": form}
+def _format(kind: str, request: Request) -> dict[str, Any]:
+    if kind == "json_object":
+        return {"type": kind}
     shape = {"name": request.schema_name, "schema": request.schema, "strict": True}
-    return {"type": form, "json_schema": shape}
+    return {"type": kind, "json_schema": shape}
 
 
 def _shape(schema: dict[str, Any]) -> str:
-    told = SHAPE.render({"schema": json.dumps(schema, ensure_ascii=False)})
-    return str(told.messages[1]["content"])
+    rendered = SHAPE.render({"schema": json.dumps(schema, ensure_ascii=False)})
+    return str(rendered.messages[1]["content"])
 
 
-def _said(message: Message) -> Any:
+def _content(message: Message) -> Any:
     content = message.get("content")
     return storable(content) if isinstance(content, str) else content

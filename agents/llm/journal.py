@@ -60,10 +60,10 @@ def find(entry: Entry) -> ModelCall | None:
     Leaves no connection open.
     """
     try:
-        found = _own(entry) or _equal(entry)
-        if found is None:
+        call = _own_call(entry) or _equal_call(entry)
+        if call is None:
             _remember_the_claim()
-        return found
+        return call
     finally:
         connection.close()
 
@@ -78,19 +78,19 @@ def _remember_the_claim() -> None:
         cursor.execute(ON_DISK)
 
 
-def _own(entry: Entry) -> ModelCall | None:
+def _own_call(entry: Entry) -> ModelCall | None:
     # Looked for at every attempt: which one it is, a crash of the database may have forgotten.
-    own = ModelCall.objects.filter(
+    calls = ModelCall.objects.filter(
         subject=entry.subject.name, request_hash=entry.digest, outcome__in=REPLIED
     )
-    return own.exclude(pk__in=entry.used).first()
+    return calls.exclude(pk__in=entry.used).first()
 
 
-def _equal(entry: Entry) -> ModelCall | None:
+def _equal_call(entry: Entry) -> ModelCall | None:
     if not entry.fresh:
         return None
     # Whoever got a mended reply to this question got the right one.
-    earlier = ModelCall.objects.filter(
+    calls = ModelCall.objects.filter(
         Q(request_hash=entry.digest) | Q(mends=entry.digest),
         owner=entry.subject.owner,
         reusable=True,
@@ -98,26 +98,26 @@ def _equal(entry: Entry) -> ModelCall | None:
         cached_from=None,
         created__gt=now() - entry.fresh,
     )
-    found = earlier.order_by("-created").first()
-    if found is None:
+    call = calls.order_by("-created").first()
+    if call is None:
         return None
     return _store(
         _row(
             entry,
-            found.model,
+            call.model,
             outcome=Outcome.OK,
-            reply=found.reply,
-            tool_calls=found.tool_calls,
-            finish_reason=found.finish_reason,
-            cached_from=found,
+            reply=call.reply,
+            tool_calls=call.tool_calls,
+            finish_reason=call.finish_reason,
+            cached_from=call,
             cost=0,
         )
     )
 
 
-def answered(entry: Entry, reply: Reply, attempts: list[dict[str, Any]]) -> ModelCall:
+def store_reply(entry: Entry, reply: Reply, attempts: list[dict[str, Any]]) -> ModelCall:
     """Store a reply before anybody looks at it; leaves no connection open."""
-    return _closing(
+    return _store_and_close(
         entry,
         reply.model or entry.request.model,
         outcome=Outcome.OK,
@@ -131,9 +131,9 @@ def answered(entry: Entry, reply: Reply, attempts: list[dict[str, Any]]) -> Mode
     )
 
 
-def failed(entry: Entry, failure: ModelFailure, attempts: list[dict[str, Any]]) -> ModelCall:
+def store_failure(entry: Entry, failure: ModelFailure, attempts: list[dict[str, Any]]) -> ModelCall:
     """Store a call that brought no reply."""
-    return _closing(
+    return _store_and_close(
         entry,
         entry.request.model,
         outcome=failure.outcome,
@@ -155,7 +155,7 @@ def amend(pk: int, failure: ModelFailure) -> None:
     connection.close()
 
 
-def _closing(entry: Entry, model: str, **values: Any) -> ModelCall:
+def _store_and_close(entry: Entry, model: str, **values: Any) -> ModelCall:
     try:
         return outlast(partial(_store, _row(entry, model, **values)))
     finally:
@@ -199,9 +199,9 @@ def _store(row: ModelCall) -> ModelCall:
         except IntegrityError as error:
             if NUMBER_TAKEN not in str(error):
                 raise
-            ours = calls.filter(request_hash=row.request_hash, created=row.created).first()
-            if ours:
-                return ours
+            stored = calls.filter(request_hash=row.request_hash, created=row.created).first()
+            if stored:
+                return stored
             row.number = calls.aggregate(last=Max("number"))["last"] + 1
         else:
             return row
@@ -216,7 +216,7 @@ def _spent(model: str, usage: Usage) -> dict[str, Any]:
     }
 
 
-def subject_of(digest: str) -> str:
+def document_subject(digest: str) -> str:
     """Return what calls made for a document's text are filed under."""
     return f"document/{digest}"
 
@@ -233,6 +233,6 @@ def forget(sender: object, documents: list[str], unsaid: list[str], **_: Any) ->
     """
     quoting = ModelCall.objects.filter(reusable=True, documents__overlap=documents)
     quoting.update(reusable=False)
-    about = ModelCall.objects.filter(subject__in=[subject_of(digest) for digest in unsaid])
-    said: dict[str, Any] = {"reply": "", "tool_calls": [], "error": "", "attempts": []}
-    about.update(reusable=False, request={}, request_hash="", mends="", **said)
+    about = ModelCall.objects.filter(subject__in=[document_subject(digest) for digest in unsaid])
+    emptied: dict[str, Any] = {"reply": "", "tool_calls": [], "error": "", "attempts": []}
+    about.update(reusable=False, request={}, request_hash="", mends="", **emptied)

@@ -10,10 +10,11 @@ from pydantic import BaseModel
 
 from agents.llm import cost, dialects, journal
 from agents.llm.journal import Entry, Subject
-from agents.llm.outcomes import ModelFailure, Outcome, named, refuse_unusable, telling
-from agents.llm.requests import Choice, Reply, Request, Tokens
-from agents.llm.retry import Failed, Listener, OnText, nothing, obtain
-from agents.llm.schema import THINKING, parsed, remedy, schema_of, with_room
+from agents.llm.outcomes import ModelFailure, Outcome, most_telling, refuse_unusable, with_address
+from agents.llm.requests import Choice, Reply, Request
+from agents.llm.retry import Listener, OnText, RetriesExhausted, nothing, send_with_retries
+from agents.llm.schema import THINKING, parse, repair, schema_of, with_more_tokens
+from agents.llm.token_stream import TokenStream
 from agents.models import ModelCall
 from prompts.prompt import Prompt, Rendered
 
@@ -29,14 +30,17 @@ class Question:
 
     rendered: Rendered
     request: Request
-    same: Request
+    comparable: Request
     documents: tuple[str, ...]
     mends: str = ""  # the digest of the question whose reply this one mends
 
     def changed(self, change: Callable[[Request], Request]) -> "Question":
         """Return the question with both requests changed alike."""
         return replace(
-            self, request=change(self.request), same=change(self.same), mends=self.same.digest()
+            self,
+            request=change(self.request),
+            comparable=change(self.comparable),
+            mends=self.comparable.digest(),
         )
 
 
@@ -48,8 +52,12 @@ class Model:
     subject: Subject
     deadline: datetime | None = None
     fresh: timedelta = timedelta(0)  # how old a reply to an equal request may be
-    tokens: Tokens = field(default_factory=Tokens)  # where an answer is told while it is written
-    insist: Callable[[], None] = nothing  # raises when a reply would come too late to be used
+    tokens: TokenStream = field(
+        default_factory=TokenStream
+    )  # where an answer is shown while it is written
+    before_attempt: Callable[[], None] = (
+        nothing  # raises when a reply would come too late to be used
+    )
     journal: Any = journal  # where calls are found and kept; a replay brings its own
     number: int = 0  # of the last call
     calls: list[int] = field(default_factory=list)  # ids of the ModelCall rows, in order
@@ -60,17 +68,19 @@ class Model:
         shape: type[Shape],
         /,
         *,
-        alike: dict[str, Any] | None = None,
+        cached_as: dict[str, Any] | None = None,
         documents: tuple[str, ...] = (),
         **values: Any,
     ) -> Shape:
         """Return the reply to a prompt in this shape. Raises ModelFailure.
 
-        `values` fill the prompt in. `alike` replaces some of them where requests are compared:
+        `values` fill the prompt in. `cached_as` replaces some of them where requests are compared:
         what differs only there may share a reply. `documents` are the ids of those quoted in it.
         """
-        asked = self._questions(prompt, values, alike, documents, shape)
-        return self._first(asked, lambda question: self._mended(question, _in_shape(shape)))
+        questions = self._questions(prompt, values, cached_as, documents, shape)
+        return self._first_answer(
+            questions, lambda question: self._with_repair(question, _in_shape(shape))
+        )
 
     def write(
         self,
@@ -87,36 +97,36 @@ class Model:
         `on_restart` says that the pieces so far are void: the text begins again. A reply that hit
         the limit of tokens is returned with `finish_reason` "length". Raises ModelFailure.
         """
-        asked = self._questions(prompt, values, None, documents)
+        questions = self._questions(prompt, values, None, documents)
         listener = Listener(on_text, on_restart)
 
-        def written(question: Question) -> Reply:
+        def attempt(question: Question) -> Reply:
             listener.restart()
             try:
                 return self._reply(question, listener, whole=False)[0]
             except ModelFailure as failure:
                 if failure.outcome is not Outcome.TRUNCATED:
                     raise
-                roomier = question.changed(partial(with_room, THINKING))
+                roomier = question.changed(partial(with_more_tokens, THINKING))
             return self._reply(roomier, listener, whole=False)[0]
 
-        return self._first(asked, written)
+        return self._first_answer(questions, attempt)
 
     def _questions(
         self,
         prompt: Prompt,
         values: dict[str, Any],
-        alike: dict[str, Any] | None,
+        cached_as: dict[str, Any] | None,
         documents: tuple[str, ...],
         shape: type[BaseModel] | None = None,
     ) -> list[Question]:
         rendered = prompt.render(values)
-        same = prompt.render(values | alike) if alike else rendered
+        comparable = prompt.render(values | cached_as) if cached_as else rendered
         return [
             Question(
                 rendered,
                 self._request(name, rendered, shape),
-                self._request(name, same, shape),
+                self._request(name, comparable, shape),
                 documents,
             )
             for name in self.choice.models()
@@ -132,7 +142,7 @@ class Model:
             schema=schema_of(shape) if shape else {},
         )
 
-    def _first(self, questions: list[Question], ask: Callable[[Question], Result]) -> Result:
+    def _first_answer(self, questions: list[Question], ask: Callable[[Question], Result]) -> Result:
         """Return what the first model says that can answer."""
         failures: list[ModelFailure] = []
         for question in questions:
@@ -142,37 +152,37 @@ class Model:
                 failures.append(failure)
                 if failure.outcome in FINAL:
                     break
-        raise telling(failures)
+        raise most_telling(failures)
 
-    def _mended(self, question: Question, read: Callable[[Reply], Result]) -> Result:
+    def _with_repair(self, question: Question, read: Callable[[Reply], Result]) -> Result:
         """Ask, and once more if the model can do better when it is told what was wrong."""
         try:
             return self._read(question, read)
         except ModelFailure as failure:
-            change = remedy(failure)
+            change = repair(failure)
             if change is None:
                 raise
             shaped = bool(question.request.schema)
             if shaped and failure.outcome in {Outcome.MALFORMED, Outcome.WRONG_SCHEMA}:
-                dialects.spell_out(question.request.model)
+                dialects.spell_out_shape(question.request.model)
             try:
                 return self._read(question.changed(change), read)
             except ModelFailure as second:
-                raise telling([failure, second]) from second
+                raise most_telling([failure, second]) from second
 
     def _read(self, question: Question, read: Callable[[Reply], Result]) -> Result:
         reply, call = self._reply(question, Listener())
         try:
             return read(reply)
         except ModelFailure as failure:
-            told = ModelFailure(
+            failed = ModelFailure(
                 failure.outcome,
-                f"{named(reply.model)}: {failure}",
-                said=failure.said,
+                f"{with_address(reply.model)}: {failure}",
+                reply=failure.reply,
                 problem=str(failure),
             )
-            self.journal.amend(call, told)
-            raise told from failure
+            self.journal.amend(call, failed)
+            raise failed from failure
 
     def _reply(
         self, question: Question, listener: Listener, *, whole: bool = True
@@ -184,7 +194,7 @@ class Model:
             self.number,
             question.rendered,
             question.request,
-            question.same.digest(),
+            question.comparable.digest(),
             question.documents,
             self.fresh,
             tuple(self.calls),
@@ -193,9 +203,9 @@ class Model:
         stored = self.journal.find(entry)
         reply = self.journal.reply_of(stored) if stored else None
         if reply is None:
-            reply, stored = self._obtained(entry, listener)
+            reply, stored = self._from_provider(entry, listener)
         elif reply.text:
-            listener.tell(reply.text)
+            listener.add(reply.text)
         self.calls.append(stored.pk)
         try:
             refuse_unusable(reply, whole=whole)
@@ -204,27 +214,29 @@ class Model:
             raise
         return reply, stored.pk
 
-    def _obtained(self, entry: Entry, listener: Listener) -> tuple[Reply, ModelCall]:
+    def _from_provider(self, entry: Entry, listener: Listener) -> tuple[Reply, ModelCall]:
         """Ask the provider; what came of it is stored before anybody looks at it."""
         try:
-            cost.allow(self.subject.owner, self.subject.key)
-            reply, attempts = obtain(
+            cost.check_budget(self.subject.owner, self.subject.key)
+            reply, attempts = send_with_retries(
                 entry.request,
                 seconds=self.choice.timeout,
                 deadline=self.deadline,
                 turn=self.subject.envelope_id,
-                another=entry.request.model != self.choice.models()[-1],
+                has_other_model=entry.request.model != self.choice.models()[-1],
                 listener=listener,
-                insist=self.insist,
+                before_attempt=self.before_attempt,
             )
-        except Failed as failed:
-            self.calls.append(self.journal.failed(entry, failed.failure, failed.attempts).pk)
-            raise failed.failure from failed
+        except RetriesExhausted as exhausted:
+            self.calls.append(
+                self.journal.store_failure(entry, exhausted.failure, exhausted.attempts).pk
+            )
+            raise exhausted.failure from exhausted
         except ModelFailure as failure:
-            self.calls.append(self.journal.failed(entry, failure, []).pk)
+            self.calls.append(self.journal.store_failure(entry, failure, []).pk)
             raise
-        return reply, self.journal.answered(entry, reply, attempts)
+        return reply, self.journal.store_reply(entry, reply, attempts)
 
 
 def _in_shape(shape: type[Shape]) -> Callable[[Reply], Shape]:
-    return lambda reply: parsed(reply.text, shape)
+    return lambda reply: parse(reply.text, shape)

@@ -8,6 +8,8 @@ from django.conf import settings
 from agents.llm.requests import Reply
 from knowledge.providers import parts
 
+SHOWN = 200
+
 
 class Outcome(StrEnum):
     """What one call came to. Everything but `OK` is a failure with a sentence for the operator."""
@@ -60,8 +62,6 @@ REPLIED = frozenset(
         Outcome.WRONG_SCHEMA,
     }
 )
-
-
 # No request was sent.
 UNASKED = frozenset({Outcome.BREAKER_OPEN, Outcome.BUDGET_SPENT, Outcome.OUT_OF_TIME})
 
@@ -75,13 +75,13 @@ class ModelFailure(Exception):
         message: str,
         *,
         retry_after: float | None = None,
-        said: str = "",
+        reply: str = "",
         problem: str = "",
     ) -> None:
         super().__init__(message)
         self.outcome = outcome
         self.retry_after = retry_after  # seconds the provider asked to wait
-        self.said = said  # the reply that cannot be used
+        self.reply = reply  # the reply that cannot be used
         self.problem = problem or message  # in words for the model that is to mend it
 
     @property
@@ -90,20 +90,17 @@ class ModelFailure(Exception):
         return self.outcome in OUTAGES
 
 
-def telling(failures: Sequence[ModelFailure]) -> ModelFailure:
+def most_telling(failures: Sequence[ModelFailure]) -> ModelFailure:
     """Return the one of several models' failures that says most of why there is no reply.
 
     One that the question may have provoked comes before an outage: it must not be hidden by a
     second model that merely could not be asked.
     """
-    asked = [each for each in failures if each.outcome not in UNASKED] or failures
-    return next((each for each in asked if not each.outage), asked[-1])
+    attempted = [each for each in failures if each.outcome not in UNASKED] or failures
+    return next((each for each in attempted if not each.outage), attempted[-1])
 
 
-SHOWN = 200
-
-
-def named(model: str) -> str:
+def with_address(model: str) -> str:
     """Return how sentences call `model@provider`: with the address it is asked at."""
     server = settings.PROVIDERS.get(parts(model)[1])
     return f"{model} at {server.base_url}" if server else model
@@ -114,7 +111,7 @@ def refuse_unusable(reply: Reply, *, whole: bool = True) -> None:
 
     One that was cut at its limit is none when it must be `whole`, or was cut before its first word.
     """
-    model = named(reply.model)
+    model = with_address(reply.model)
     match reply.finish_reason:
         case "content_filter":
             raise ModelFailure(
@@ -130,7 +127,7 @@ def refuse_unusable(reply: Reply, *, whole: bool = True) -> None:
             raise ModelFailure(
                 Outcome.TRUNCATED,
                 f"{model}: the reply was cut at its limit of tokens: raise <ROLE>_MAX_TOKENS.",
-                said=reply.text.strip(),
+                reply=reply.text.strip(),
             )
     if not reply.text.strip():
         raise ModelFailure(

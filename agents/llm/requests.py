@@ -1,13 +1,10 @@
-"""Requests: what a model is asked and by which settings, what it replied, word by word."""
+"""Requests: what a model is asked, by which settings, and what it replied."""
 
 import hashlib
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
-
-from agents.steps import events
 
 # {"role": "system" | "user" | "assistant", "content": …}, as OpenAI's chat API has them.
 Message = Mapping[str, Any]
@@ -30,8 +27,8 @@ class Request:
 
     def digest(self) -> str:
         """Return the SHA-256 of the request, in hex."""
-        told = json.dumps(self.as_json(), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(told.encode(errors="replace")).hexdigest()
+        text = json.dumps(self.as_json(), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -79,53 +76,3 @@ class Choice:
     def models(self) -> list[str]:
         """The models to ask, in order."""
         return [name for name in (self.model, self.second) if name]
-
-
-# Redis and the reader are spared a message per token; nobody sees 25 of them a second apart.
-EVERY_SECONDS = 0.04
-
-
-@dataclass
-class Tokens:
-    """What one step says while it still writes. `stream` empty: nobody watches."""
-
-    stream: str = ""
-    step: int = 0
-    attempt: int = 1
-    _waiting: str = ""
-    _replaces: bool = False
-    _told: float = field(default=0.0)
-    said: bool = False  # whether anything was passed on that still holds
-
-    def tell(self, text: str) -> None:
-        """Pass on a piece, soon."""
-        self._waiting += text
-        if time.monotonic() - self._told >= EVERY_SECONDS:
-            self.flush()
-
-    def replace(self, text: str = "") -> None:
-        """Say that everything this turn's answer said so far is void, and begins with `text`."""
-        self._waiting, self._replaces = text, True
-        self.flush()
-
-    def withdraw(self) -> None:
-        """Say that what this step said is void, if anything was."""
-        self._waiting = ""
-        if self.said:
-            self.replace()
-
-    def flush(self) -> None:
-        """Pass on what waits."""
-        if not self.stream or not (self._waiting or self._replaces):
-            return
-        events.publish(
-            self.stream,
-            "token",
-            step=self.step,
-            attempt=self.attempt,
-            text=self._waiting,
-            replaces=self._replaces,
-        )
-        self._told = time.monotonic()
-        self.said = bool(self._waiting) or (self.said and not self._replaces)
-        self._waiting, self._replaces = "", False

@@ -2,18 +2,23 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, StringConstraints, ValidationError
 
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Request
 from knowledge.postgres_text import storable_json
 from prompts.prompt import Prompt, Rendered
 
+REPAIR = Prompt("_repair", "problem", "schema")
+# A reply that did not have its shape is worth one more try, of the same model.
+REPAIRABLE = frozenset({Outcome.EMPTY, Outcome.MALFORMED, Outcome.WRONG_SCHEMA})
+# So many times the tokens for a model that used them all up before it said a word.
+THINKING = 4
 FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 SHOWN = 200
 PROBLEMS = 5
@@ -34,8 +39,9 @@ BOUNDS: Mapping[str, str] = {
 # What stands for nothing, by the type of a property.
 NOTHING: Mapping[Any, Any] = {"string": "", "array": []}
 LEFT_OUT = {"default", "title", "uniqueItems", "format", *BOUNDS}
-
 Shape = TypeVar("Shape", bound=BaseModel)
+# A field of a reply that has to say something.
+NonEmpty = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 def schema_of(shape: type[BaseModel]) -> dict[str, Any]:
@@ -56,22 +62,22 @@ def _strict(node: Any) -> Any:
     kept = {name: _strict(value) for name, value in node.items() if name not in LEFT_OUT}
     bounds = [words.format(node[name]) for name, words in BOUNDS.items() if name in node]
     if bounds:
-        told = [str(node["description"]).rstrip(".")] if "description" in node else []
-        kept["description"] = f"{'; '.join([*told, ', '.join(bounds)])}."
+        sentences = [str(node["description"]).rstrip(".")] if "description" in node else []
+        kept["description"] = f"{'; '.join([*sentences, ', '.join(bounds)])}."
     if node.get("type") == "object" and "properties" in node:
         kept["properties"] = {name: _strict(each) for name, each in node["properties"].items()}
         kept |= {"additionalProperties": False, "required": list(node["properties"])}
     return kept
 
 
-def parsed(text: str, shape: type[Shape]) -> Shape:
+def parse(text: str, shape: type[Shape]) -> Shape:
     """Return the reply in its shape. Raises ModelFailure: EMPTY, MALFORMED or WRONG_SCHEMA."""
     if not text.strip():
         raise ModelFailure(Outcome.EMPTY, "the reply is empty")
     try:
         schema = shape.model_json_schema()
-        said = _without_nulls(storable_json(_json(text)), schema, schema.get("$defs", {}))
-        return shape.model_validate(said)
+        values = _without_nulls(storable_json(_json(text)), schema, schema.get("$defs", {}))
+        return shape.model_validate(values)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, each['loc'])) or 'the reply'}: {each['msg']}"
@@ -80,14 +86,14 @@ def parsed(text: str, shape: type[Shape]) -> Shape:
         raise ModelFailure(
             Outcome.WRONG_SCHEMA,
             f"the reply does not have the shape asked for: {problems}",
-            said=text,
+            reply=text,
         ) from error
     # Also for a number of too many digits, and for brackets nested without end.
     except (ValueError, RecursionError) as error:
         raise ModelFailure(
             Outcome.MALFORMED,
             f"the reply is not JSON ({error}): {text.strip()[:SHOWN]!r}",
-            said=text,
+            reply=text,
         ) from error
 
 
@@ -121,32 +127,31 @@ def _without_nulls(value: Any, node: dict[str, Any], named: dict[str, Any]) -> A
     return kept
 
 
-REPAIR = Prompt("_repair", "problem", "schema")
-# A reply that did not have its shape is worth one more try, of the same model.
-REPAIRABLE = frozenset({Outcome.EMPTY, Outcome.MALFORMED, Outcome.WRONG_SCHEMA})
-# So many times the tokens for a model that used them all up before it said a word.
-THINKING = 4
+def at_most(texts: Sequence[str], most: int, longest: int) -> list[str]:
+    """Return the texts that say something, no more and no longer than this, each once."""
+    cut = (" ".join(text.split())[:longest] for text in texts)
+    return list(dict.fromkeys(text for text in cut if text))[:most]
 
 
-def remedy(failure: ModelFailure) -> Callable[[Request], Request] | None:
+def repair(failure: ModelFailure) -> Callable[[Request], Request] | None:
     """Return how a request is put again after this failure; None: it would not help."""
     if failure.outcome is Outcome.TRUNCATED:
-        return partial(with_room, 2 if failure.said else THINKING)
+        return partial(with_more_tokens, 2 if failure.reply else THINKING)
     if failure.outcome not in REPAIRABLE:
         return None
-    said = {"role": "assistant", "content": failure.said or "(nothing)"}
+    reply = {"role": "assistant", "content": failure.reply or "(nothing)"}
 
-    def mended(request: Request) -> Request:
-        told = _repair(request, failure.problem).messages[1]
-        return replace(request, messages=(*request.messages, said, told))
+    def repaired(request: Request) -> Request:
+        problem = _repair_prompt(request, failure.problem).messages[1]
+        return replace(request, messages=(*request.messages, reply, problem))
 
-    return mended
+    return repaired
 
 
-def with_room(times: int, request: Request) -> Request:
+def with_more_tokens(times: int, request: Request) -> Request:
     """Return the request with so many times the tokens for its reply."""
     return replace(request, max_tokens=times * request.max_tokens)
 
 
-def _repair(request: Request, problem: str) -> Rendered:
+def _repair_prompt(request: Request, problem: str) -> Rendered:
     return REPAIR.render({"problem": problem, "schema": json.dumps(request.schema)})

@@ -20,8 +20,6 @@ FIRST = "heron"  # with which the message of LONG begins
 # Of a prompt with its examples and the conversation's summary, roughly.
 BESIDE_CHARACTERS = 8000
 CHARACTERS_A_TOKEN = 4
-
-
 CUT = (
     "but it does not know how a long request began: give it a context of 16,384 tokens or more, "
     "for Ollama by OLLAMA_CONTEXT_LENGTH where it is started; or take a model that reads more"
@@ -35,13 +33,13 @@ class Colour(BaseModel):
 
 
 @dataclass(frozen=True)
-class Tried:
+class Trial:
     """What came of it."""
 
     model: str  # "model@provider"
     outcome: Outcome
     seconds: float
-    told: str  # the word, or why there is none
+    text: str  # the word, or why there is none
     reads_all: bool = True  # also the beginning of a request as long as ours become
 
     @property
@@ -50,23 +48,23 @@ class Tried:
         return self.outcome is Outcome.OK and self.reads_all
 
 
-def patient(models: Mapping[str, Choice]) -> dict[str, Choice]:
+def widest_choices(models: Mapping[str, Choice]) -> dict[str, Choice]:
     """Return every model that somebody asks, within the widest bounds anybody gives it."""
-    found: dict[str, Choice] = {}
+    choices: dict[str, Choice] = {}
     for choice in models.values():
         for name in choice.models() if choice.model else []:
-            known = found.get(name, choice)
-            found[name] = replace(
+            known = choices.get(name, choice)
+            choices[name] = replace(
                 choice,
                 model=name,
                 second="",
                 max_tokens=max(known.max_tokens, choice.max_tokens),
                 timeout=max(known.timeout, choice.timeout),
             )
-    return found
+    return choices
 
 
-def tried(choice: Choice) -> Tried:
+def try_model(choice: Choice) -> Trial:
     """Ask the first model of this choice; the calls are journalled and paid like any other.
 
     Some servers cut what is longer than their context without a word, and Ollama's is short: the
@@ -75,14 +73,14 @@ def tried(choice: Choice) -> Tried:
     begun = time.monotonic()
     llm = Model(choice, Subject(f"trial/{uuid4().hex}", "trial"))
     try:
-        told = llm.ask(PROMPT, Colour).word
+        word = llm.ask(PROMPT, Colour).word
         seconds = time.monotonic() - begun
-        read = llm.ask(LONG, Colour, lines=lines()).word
+        first_word = llm.ask(LONG, Colour, lines=lines()).word
     except ModelFailure as failure:
-        return Tried(choice.model, failure.outcome, time.monotonic() - begun, str(failure))
-    if FIRST in read.lower():
-        return Tried(choice.model, Outcome.OK, seconds, told)
-    return Tried(choice.model, Outcome.OK, seconds, f"{told}; {CUT}", reads_all=False)
+        return Trial(choice.model, failure.outcome, time.monotonic() - begun, str(failure))
+    if FIRST in first_word.lower():
+        return Trial(choice.model, Outcome.OK, seconds, word)
+    return Trial(choice.model, Outcome.OK, seconds, f"{word}; {CUT}", reads_all=False)
 
 
 def lines() -> str:

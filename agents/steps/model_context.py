@@ -11,7 +11,7 @@ from django.conf import settings
 
 from agents.llm.journal import Subject
 from agents.llm.model import Model
-from agents.llm.requests import Tokens
+from agents.llm.token_stream import TokenStream
 from agents.names import EXPANSION, Role
 from agents.steps import step_lease
 from agents.steps.records import Claim
@@ -80,8 +80,8 @@ def _model(held: Claim, asker: str) -> Model | None:
         subject,
         deadline=held.deadline,
         fresh=fresh(asker),
-        tokens=Tokens(held.stream, held.number, held.attempt),
-        insist=partial(step_lease.insist, held.token),
+        tokens=TokenStream(held.stream, held.number, held.attempt),
+        before_attempt=partial(step_lease.insist, held.token),
     )
 
 

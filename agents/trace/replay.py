@@ -134,16 +134,16 @@ class Recorded:
             self.again.append(call)
         return call
 
-    def answered(self, entry: Entry, reply: Reply, attempts: list[dict[str, Any]]) -> ModelCall:
+    def store_reply(self, entry: Entry, reply: Reply, attempts: list[dict[str, Any]]) -> ModelCall:
         """Keep the reply to a question nobody asked then."""
-        self.asked.append(journal.answered(entry, reply, attempts))
+        self.asked.append(journal.store_reply(entry, reply, attempts))
         return self.asked[-1]
 
-    def failed(
+    def store_failure(
         self, entry: Entry, failure: ModelFailure, attempts: list[dict[str, Any]]
     ) -> ModelCall:
         """Keep that such a question was not answered."""
-        self.asked.append(journal.failed(entry, failure, attempts))
+        self.asked.append(journal.store_failure(entry, failure, attempts))
         return self.asked[-1]
 
     def amend(self, pk: int, failure: ModelFailure) -> None:

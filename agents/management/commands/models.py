@@ -13,7 +13,7 @@ from rich.text import Text
 from agents.llm import breaker
 from agents.llm.breaker import State
 from agents.llm.cost import rates
-from agents.llm.trial import Tried, patient, tried
+from agents.llm.trial import Trial, try_model, widest_choices
 from knowledge.providers import parts
 
 NO_MODEL = "No model is set: every role works by its own rules. Set GEN_MODEL to have one."
@@ -38,7 +38,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Show, and try."""
-        choices = patient(settings.MODELS)
+        choices = widest_choices(settings.MODELS)
         if not choices:
             self.stdout.write(NO_MODEL)
             return
@@ -46,9 +46,9 @@ class Command(BaseCommand):
         console.print(_roles())
         console.print(_models(choices, breaker.states()))
         if options["ask"]:
-            found = [tried(choice) for choice in choices.values()]
-            console.print(_trials(found))
-            if not all(each.usable for each in found):
+            trials = [try_model(choice) for choice in choices.values()]
+            console.print(_trials(trials))
+            if not all(each.usable for each in trials):
                 sys.exit(1)
 
 
@@ -86,13 +86,13 @@ def _state(state: State) -> Text:
     return Text(f"being tried again: {state.last}", "yellow")
 
 
-def _trials(found: list[Tried]) -> Table:
+def _trials(trials: list[Trial]) -> Table:
     table = Table("model", "outcome", "seconds", "said", title="What they say")
-    for each in found:
+    for trial in trials:
         table.add_row(
-            each.model,
-            Text(each.outcome, "green" if each.usable else "red"),
-            f"{each.seconds:.2f}",
-            each.told,
+            trial.model,
+            Text(trial.outcome, "green" if trial.usable else "red"),
+            f"{trial.seconds:.2f}",
+            trial.text,
         )
     return table

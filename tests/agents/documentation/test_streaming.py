@@ -6,41 +6,41 @@ import pytest
 
 from agents.documentation.citations.links import Addresses
 from agents.documentation.streaming import Stream
-from agents.llm.requests import Tokens
+from agents.llm.token_stream import TokenStream
 
 
 @dataclass
-class Told(Tokens):
+class ShownTokens(TokenStream):
     """Tokens that keep what was told, and what each reader has seen at any time."""
 
     text: str = ""
     seen: list[str] = field(default_factory=list)
     replaced: int = 0
 
-    def tell(self, text: str) -> None:
+    def add(self, text: str) -> None:
         """Keep a piece."""
-        self.said = self.said or bool(text)
+        self.has_text = self.has_text or bool(text)
         self.text += text
         self.seen.append(self.text)
 
     def replace(self, text: str = "") -> None:
         """Begin again."""
-        self.text, self.said = text, True
+        self.text, self.has_text = text, True
         self.replaced += 1
         self.seen.append(text)
 
     def withdraw(self) -> None:
         """Begin again, if anything was said."""
-        if self.said:
+        if self.has_text:
             self.replace()
 
 
-def streamed(text: str, size: int = 1) -> tuple[Stream, Told]:
-    told = Told()
-    stream = Stream(told, {"C1", "C2"}, Addresses(["https://docs.example/a"]))
+def streamed(text: str, size: int = 1) -> tuple[Stream, ShownTokens]:
+    tokens = ShownTokens()
+    stream = Stream(tokens, {"C1", "C2"}, Addresses(["https://docs.example/a"]))
     for place in range(0, len(text), size):
         stream.take(text[place : place + size])
-    return stream, told
+    return stream, tokens
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
@@ -50,19 +50,19 @@ def test_an_answer_is_told_as_it_will_read(size: int) -> None:
         "[C1].\n\n```\nx = [1]  # https://evil.example\n```\n\nIt costs < 5 > 3! Done."
     )
     expected = text.replace("[C1, C2]", "[C1][C2]")
-    stream, told = streamed(text, size)
-    assert expected.startswith(told.text)
-    assert len(told.text) > len(expected) - 20
+    stream, tokens = streamed(text, size)
+    assert expected.startswith(tokens.text)
+    assert len(tokens.text) > len(expected) - 20
     stream.finish(expected)
-    assert told.text == expected
-    assert told.replaced == 0
+    assert tokens.text == expected
+    assert tokens.replaced == 0
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_no_half_marker_and_no_unknown_one_is_ever_shown(size: int) -> None:
-    _, told = streamed("First [C1]. Second [C9]. Third (C2). End of it. ", size)
-    assert told.text == "First [C1]. Second. Third [C2]. End of it."
-    for seen in told.seen:
+    _, tokens = streamed("First [C1]. Second [C9]. Third (C2). End of it. ", size)
+    assert tokens.text == "First [C1]. Second. Third [C2]. End of it."
+    for seen in tokens.seen:
         assert "C9" not in seen
         assert seen.count("[") == seen.count("]")
 
@@ -78,20 +78,20 @@ def test_no_half_marker_and_no_unknown_one_is_ever_shown(size: int) -> None:
     ],
 )
 def test_nothing_of_a_line_that_declines_is_shown(text: str, size: int) -> None:
-    _, told = streamed(text, size)
-    assert told.seen == []
+    _, tokens = streamed(text, size)
+    assert tokens.seen == []
 
 
 @pytest.mark.parametrize("size", [1, 5, 1000])
 @pytest.mark.parametrize("heading", ["Sources:", "**Quellen:**", "## References", "Source: "])
 def test_a_list_of_sources_is_not_shown(heading: str, size: int) -> None:
-    _, told = streamed(f"It is so [C1].\n\n{heading}\n- Care\n- More\n", size)
-    assert told.text == "It is so [C1]."
+    _, tokens = streamed(f"It is so [C1].\n\n{heading}\n- Care\n- More\n", size)
+    assert tokens.text == "It is so [C1]."
 
 
 def test_a_line_that_only_begins_like_a_heading_is_shown() -> None:
-    _, told = streamed("Sour milk is bad [C1].\nInsufficient light harms [C1]. It does.\nx y z")
-    assert "Sour milk is bad [C1].\nInsufficient light harms [C1]. It does." in told.text
+    _, tokens = streamed("Sour milk is bad [C1].\nInsufficient light harms [C1]. It does.\nx y z")
+    assert "Sour milk is bad [C1].\nInsufficient light harms [C1]. It does." in tokens.text
 
 
 @pytest.mark.parametrize("size", [1, 6, 1000])
@@ -100,23 +100,23 @@ def test_no_foreign_address_is_ever_shown(size: int) -> None:
         "See ![x](https://evil.example/?d=1) and [y](https://evil.example) "
         "https://evil.example/z ok then."
     )
-    stream, told = streamed(text, size)
+    stream, tokens = streamed(text, size)
     stream.finish("See x and y  ok then.")
-    assert all("evil" not in seen for seen in told.seen)
+    assert all("evil" not in seen for seen in tokens.seen)
 
 
 def test_a_final_text_that_differs_replaces_what_was_shown() -> None:
-    stream, told = streamed("One thing holds [C1]. Another one does not [C1]. ")
+    stream, tokens = streamed("One thing holds [C1]. Another one does not [C1]. ")
     stream.finish("One thing holds [C1].\n\nSources:\n- Care")
-    assert told.replaced == 1
-    assert told.text == "One thing holds [C1].\n\nSources:\n- Care"
+    assert tokens.replaced == 1
+    assert tokens.text == "One thing holds [C1].\n\nSources:\n- Care"
 
 
 def test_a_restart_voids_what_was_shown() -> None:
-    stream, told = streamed("One thing holds [C1]. And an")
+    stream, tokens = streamed("One thing holds [C1]. And an")
     stream.restart()
-    assert told.text == ""
+    assert tokens.text == ""
     stream.take("INSUF")
     stream.take("FERABLE noise ends [C1]. So it is.")
     stream.finish("INSUFFERABLE noise ends [C1]. So it is.")
-    assert told.text == "INSUFFERABLE noise ends [C1]. So it is."
+    assert tokens.text == "INSUFFERABLE noise ends [C1]. So it is."

@@ -6,7 +6,7 @@ import pytest
 
 from prompts.prompt import DECLARED, Prompt
 from prompts.texts import replaced
-from tests.agents.llm.asking import PROBE
+from tests.agents.llm.probe import PROBE
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from agents.llm import cost
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.models import Budget, ModelCall
 from prompts.prompt import Prompt
-from tests.agents.llm.asking import GOOD, Verdict, llm
+from tests.agents.llm.probe import GOOD, Verdict, llm
 from tests.scripted import Scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,7 +40,7 @@ def spend(cost: float | None, owner: str = "user:1/ada", **changes: Any) -> None
 def refused(owner: str = "user:1/ada", key: str = "") -> str:
     """Why the owner may not spend; empty: it may."""
     try:
-        cost.allow(owner, key)
+        cost.check_budget(owner, key)
     except ModelFailure as failure:
         return str(failure) if failure.outcome is Outcome.BUDGET_SPENT else ""
     return ""

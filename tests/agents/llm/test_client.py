@@ -11,7 +11,7 @@ from agents.llm import client
 from agents.llm.outcomes import ModelFailure, Outcome, refuse_unusable
 from agents.llm.requests import Reply, Request, ToolCall
 from knowledge.providers import Provider
-from tests.agents.llm.asking import request
+from tests.agents.llm.probe import request
 from tests.scripted import KEY, Said, Scripted, scripted
 
 LONG = "word " * 200
@@ -24,9 +24,11 @@ def models() -> Iterator[Scripted]:
         yield server
 
 
-def failure(models: Scripted, said: Said, *, seconds: float = 5.0, **changes: Any) -> ModelFailure:
+def failure(
+    models: Scripted, script: Said, *, seconds: float = 5.0, **changes: Any
+) -> ModelFailure:
     """What it comes to when the server does this."""
-    models.says("probe", said)
+    models.says("probe", script)
     with pytest.raises(ModelFailure) as caught:
         refuse_unusable(client.send(request(**changes), seconds=seconds))
     return caught.value
@@ -87,37 +89,37 @@ FAILURES = {
 def test_every_failure_has_its_outcome_and_a_sentence_with_the_remedy(
     models: Scripted, name: str
 ) -> None:
-    said, outcome, remedy = FAILURES[name]
-    found = failure(models, said)
-    assert found.outcome is outcome
-    assert remedy in str(found)
-    assert f"fake@scripted at {models.server.base_url}" in str(found)
+    script, outcome, remedy = FAILURES[name]
+    error = failure(models, script)
+    assert error.outcome is outcome
+    assert remedy in str(error)
+    assert f"fake@scripted at {models.server.base_url}" in str(error)
 
 
 def test_a_server_that_never_answers_is_a_timeout(models: Scripted) -> None:
-    found = failure(models, Said(hang=True), seconds=0.2)
-    assert found.outcome is Outcome.TIMEOUT
-    assert "did not answer within 0.2 s: raise <ROLE>_TIMEOUT" in str(found)
+    error = failure(models, Said(hang=True), seconds=0.2)
+    assert error.outcome is Outcome.TIMEOUT
+    assert "did not answer within 0.2 s: raise <ROLE>_TIMEOUT" in str(error)
 
 
 def test_a_reply_that_drips_beyond_its_seconds_is_too_slow(models: Scripted) -> None:
-    found = failure(models, Said(LONG, seconds=600, first_after=0), seconds=1.5)
-    assert found.outcome is Outcome.TOO_SLOW
-    assert "(6 characters so far)" in str(found)
+    error = failure(models, Said(LONG, seconds=600, first_after=0), seconds=1.5)
+    assert error.outcome is Outcome.TOO_SLOW
+    assert "(6 characters so far)" in str(error)
 
 
 def test_nobody_listening_is_unreachable(models: Scripted) -> None:
     settings.PROVIDERS["gone"] = Provider("gone", "http://127.0.0.1:9/v1")
-    found = failure(models, Said("x"), model="fake@gone")
-    assert found.outcome is Outcome.UNREACHABLE
-    assert "GONE_BASE_URL" in str(found)
+    error = failure(models, Said("x"), model="fake@gone")
+    assert error.outcome is Outcome.UNREACHABLE
+    assert "GONE_BASE_URL" in str(error)
 
 
 def test_a_provider_that_needs_a_key_is_not_asked_without_one(models: Scripted) -> None:
     settings.PROVIDERS["openai"] = Provider("openai", "https://api.openai.com/v1")
-    found = failure(models, Said("x"), model="gpt-4o-mini@openai")
-    assert found.outcome is Outcome.KEY_REFUSED
-    assert "set OPENAI_API_KEY" in str(found)
+    error = failure(models, Said("x"), model="gpt-4o-mini@openai")
+    assert error.outcome is Outcome.KEY_REFUSED
+    assert "set OPENAI_API_KEY" in str(error)
 
 
 def test_a_model_of_nobody_is_missing(models: Scripted) -> None:
@@ -125,11 +127,11 @@ def test_a_model_of_nobody_is_missing(models: Scripted) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "script",
     [error(f"bad key {KEY}"), Said(body=f"<p>{KEY}</p>"), Said(body=f'{{"error": "{KEY}"}}')],
 )
-def test_the_key_stands_in_no_sentence(models: Scripted, said: Said) -> None:
-    assert KEY not in str(failure(models, said))
+def test_the_key_stands_in_no_sentence(models: Scripted, script: Said) -> None:
+    assert KEY not in str(failure(models, script))
 
 
 def test_retry_after_is_told_in_seconds(models: Scripted) -> None:
@@ -138,8 +140,8 @@ def test_retry_after_is_told_in_seconds(models: Scripted) -> None:
     assert failure(models, Said(status=429)).retry_after is None
 
 
-def asked(models: Scripted, *said: Said, **changes: Any) -> Reply:
-    models.says("probe", *said)
+def reply_to(models: Scripted, *script: Said, **changes: Any) -> Reply:
+    models.says("probe", *script)
     return client.send(request(**changes), seconds=5.0)
 
 
@@ -164,11 +166,11 @@ def test_a_server_that_ignores_the_wish_for_a_stream_is_understood(models: Scrip
 
 
 def test_missing_usage_and_finish_reason_are_no_failure(models: Scripted) -> None:
-    for said in (
+    for script in (
         Said("yes", usage=False, finish=""),
         Said("yes", usage=False, whole=True, finish=""),
     ):
-        reply = asked(models, said)
+        reply = reply_to(models, script)
         assert (reply.text, reply.finish_reason) == ("yes", "stop")
         assert reply.usage.input_tokens is None
 
@@ -176,16 +178,16 @@ def test_missing_usage_and_finish_reason_are_no_failure(models: Scripted) -> Non
 def test_a_stream_without_its_last_word_is_whole_when_it_says_why_it_ended(
     models: Scripted,
 ) -> None:
-    assert asked(models, Said("yes", done=False)).text == "yes"
+    assert reply_to(models, Said("yes", done=False)).text == "yes"
 
 
 def test_connections_are_used_again(models: Scripted) -> None:
-    for said in (Said("one"), Said(status=500), Said("two", whole=True), Said("three")):
-        models.says("probe", said)
-        if said.status == 200:
+    for script in (Said("one"), Said(status=500), Said("two", whole=True), Said("three")):
+        models.says("probe", script)
+        if script.status == 200:
             client.send(request(), seconds=5.0)
         else:
-            failure(models, said)
+            failure(models, script)
     assert models.server.connections == 1
 
 
@@ -197,12 +199,12 @@ def test_nothing_a_user_or_model_says_breaks_the_request(models: Scripted) -> No
 
 def test_what_a_model_thinks_aloud_is_not_part_of_the_reply(models: Scripted) -> None:
     thinking = "<think>The user wants {x}.</think>\n\nHello."
-    assert asked(models, Said(thinking)).text == "Hello."
-    assert asked(models, Said(thinking, whole=True)).text == "Hello."
+    assert reply_to(models, Said(thinking)).text == "Hello."
+    assert reply_to(models, Said(thinking, whole=True)).text == "Hello."
 
 
 def test_tool_calls_are_put_together_from_their_pieces(models: Scripted) -> None:
-    said = Said(
+    script = Said(
         finish="tool_calls",
         tool_calls=[
             {"index": 0, "id": "a", "function": {"name": "search", "arguments": '{"q": '}},
@@ -210,7 +212,7 @@ def test_tool_calls_are_put_together_from_their_pieces(models: Scripted) -> None
             {"index": 1, "id": "b", "function": {"name": "stop", "arguments": "{}"}},
         ],
     )
-    reply = asked(models, said)
+    reply = reply_to(models, script)
     assert reply.tool_calls == (
         ToolCall("a", "search", '{"q": "steam"}'), ToolCall("b", "stop", "{}"),
     )  # fmt: skip
@@ -224,7 +226,7 @@ def test_tool_calls_of_a_whole_completion_are_understood(models: Scripted) -> No
         {"id": "a", "function": {"name": "search", "arguments": {"q": "steam"}}},
         {"id": "b", "function": {"name": "stop", "arguments": "{}"}},
     ]
-    reply = asked(models, Said(finish="tool_calls", tool_calls=calls, whole=True))
+    reply = reply_to(models, Said(finish="tool_calls", tool_calls=calls, whole=True))
     assert [each.arguments for each in reply.tool_calls] == ['{"q": "steam"}', "{}"]
 
 

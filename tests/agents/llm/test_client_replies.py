@@ -39,9 +39,9 @@ def test_a_body_without_events_is_one_part_and_done(size: int) -> None:
     assert split_up(b"\n \n", size) == []
 
 
-def assembled(*told: dict[str, Any]) -> Reply:
+def assembled(*chunks: dict[str, Any]) -> Reply:
     assembly = Assembly(lambda text: None)
-    for each in told:
+    for each in chunks:
         assembly.add(each)
     return assembly.reply("fake@scripted")
 
@@ -74,8 +74,8 @@ def test_strange_fields_are_left_out() -> None:
 
 
 def test_content_in_parts_is_the_text_among_them() -> None:
-    told = [{"type": "thinking", "thinking": [{"text": "hm"}]}, {"type": "text", "text": "yes"}]
-    assert assembled(piece(told)).text == "yes"
+    content = [{"type": "thinking", "thinking": [{"text": "hm"}]}, {"type": "text", "text": "yes"}]
+    assert assembled(piece(content)).text == "yes"
 
 
 def test_the_message_at_the_end_of_a_stream_is_not_said_twice() -> None:
@@ -84,7 +84,7 @@ def test_the_message_at_the_end_of_a_stream_is_not_said_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "usage"),
+    ("fields", "usage"),
     [
         ({"prompt_tokens": 9, "completion_tokens": 3}, Usage(9, 3)),
         (
@@ -96,16 +96,16 @@ def test_the_message_at_the_end_of_a_stream_is_not_said_twice() -> None:
         ({"prompt_tokens": True, "completion_tokens": 1.5}, Usage()),
     ],
 )
-def test_only_counts_that_can_be_are_counted(told: dict[str, Any], usage: Usage) -> None:
-    assert assembled(piece("x"), {"usage": told}).usage == usage
+def test_only_counts_that_can_be_are_counted(fields: dict[str, Any], usage: Usage) -> None:
+    assert assembled(piece("x"), {"usage": fields}).usage == usage
 
 
 def test_tool_calls_that_are_all_numbered_zero_are_told_apart_by_their_ids() -> None:
     calls = [
         {"index": 0, "id": name, "function": {"name": name, "arguments": "{}"}} for name in "ab"
     ]
-    told = assembled(*(piece(None, tool_calls=[each]) for each in calls)).tool_calls
-    assert [(each.id, each.name) for each in told] == [("a", "a"), ("b", "b")]
+    tool_calls = assembled(*(piece(None, tool_calls=[each]) for each in calls)).tool_calls
+    assert [(each.id, each.name) for each in tool_calls] == [("a", "a"), ("b", "b")]
 
 
 def test_tool_calls_without_numbers_go_on_until_the_next_id() -> None:
@@ -114,8 +114,8 @@ def test_tool_calls_without_numbers_go_on_until_the_next_id() -> None:
         {"function": {"arguments": '": 1}'}},
         {"id": "b", "function": {"name": "stop"}},
     ]
-    told = assembled(*(piece(None, tool_calls=[each]) for each in calls)).tool_calls
-    assert [each.arguments for each in told] == ['{"q": 1}', ""]
+    tool_calls = assembled(*(piece(None, tool_calls=[each]) for each in calls)).tool_calls
+    assert [each.arguments for each in tool_calls] == ['{"q": 1}', ""]
 
 
 @pytest.mark.parametrize(

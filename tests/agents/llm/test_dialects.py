@@ -10,7 +10,7 @@ from django.conf import settings
 
 from agents.llm import client, dialects
 from agents.llm.outcomes import ModelFailure
-from tests.agents.llm.asking import request, shaped_request
+from tests.agents.llm.probe import request, shaped_request
 from tests.scripted import Asked, Said, Scripted, scripted
 
 
@@ -80,7 +80,7 @@ def test_what_did_not_help_is_not_remembered(models: Scripted) -> None:
     with pytest.raises(ModelFailure):
         client.send(request(), seconds=5.0)
     server = settings.PROVIDERS["scripted"]
-    assert dialects.of(server, "fake") == dialects.Dialect()
+    assert dialects.dialect_of(server, "fake") == dialects.Dialect()
 
 
 def test_a_number_that_is_too_large_does_not_change_how_it_is_called(models: Scripted) -> None:

@@ -8,13 +8,13 @@ from httpx2 import Headers
 
 from agents.llm import failures
 from agents.llm.failures import retry_after
-from agents.llm.outcomes import ModelFailure, Outcome, telling
+from agents.llm.outcomes import ModelFailure, Outcome, most_telling
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("told", "seconds"),
+    ("headers", "seconds"),
     [
         ({}, None),
         ({"Retry-After": "7"}, 7),
@@ -30,10 +30,10 @@ NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
     ],
 )
 def test_it_is_told_in_seconds_or_as_a_date(
-    monkeypatch: pytest.MonkeyPatch, told: dict[str, str], seconds: float | None
+    monkeypatch: pytest.MonkeyPatch, headers: dict[str, str], seconds: float | None
 ) -> None:
     monkeypatch.setattr(failures, "now", lambda: NOW)
-    assert retry_after(Headers(told)) == seconds
+    assert retry_after(Headers(headers)) == seconds
 
 
 DOWN = ModelFailure(Outcome.SERVER_ERROR, "down")
@@ -43,7 +43,7 @@ LATE = ModelFailure(Outcome.OUT_OF_TIME, "late")
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("candidates", "telling"),
     [
         ([DOWN], DOWN),
         ([DOWN, OPEN], DOWN),
@@ -55,6 +55,6 @@ LATE = ModelFailure(Outcome.OUT_OF_TIME, "late")
     ],
 )
 def test_of_several_failures_the_one_is_told_that_says_most(
-    found: list[ModelFailure], said: ModelFailure
+    candidates: list[ModelFailure], telling: ModelFailure
 ) -> None:
-    assert telling(found) is said
+    assert most_telling(candidates) is telling

@@ -16,7 +16,7 @@ from agents.steps import step_lease
 from agents.trace.trace import trace
 from prompts.prompt import Prompt
 from tests import factories
-from tests.agents.llm.asking import GOOD, Verdict, llm
+from tests.agents.llm.probe import GOOD, Verdict, llm
 from tests.agents.steps.test_outage import broken
 from tests.scripted import Asked, Said, Scripted, shaped
 
@@ -192,11 +192,11 @@ def test_what_differs_only_in_what_is_said_to_be_alike_is_equal(
     models.says("probe", GOOD)
     for place, hour in enumerate(("noon", "one", "two")):
         asked = llm(subject=f"test/{place}", **ADA)
-        asked.ask(probe, Verdict, question="Is it good?", hour=hour, alike={"hour": "day"})
+        asked.ask(probe, Verdict, question="Is it good?", hour=hour, cached_as={"hour": "day"})
     assert len(models.server.ledger) == 1
     assert "It is noon." in models.server.ledger[0].user
     other = llm(subject="test/other", **ADA)
-    other.ask(probe, Verdict, question="Is it bad?", hour="two", alike={"hour": "day"})
+    other.ask(probe, Verdict, question="Is it bad?", hour="two", cached_as={"hour": "day"})
     assert len(models.server.ledger) == 2
 
 

@@ -13,7 +13,7 @@ from agents.models import ModelCall
 from assistant.lab.model_server import Script
 from knowledge.providers import Provider
 from prompts.prompt import Prompt
-from tests.agents.llm.asking import GOOD, Verdict, llm
+from tests.agents.llm.probe import GOOD, Verdict, llm
 from tests.scripted import Said, Scripted, shaped
 
 ASKED: dict[str, Any] = {"question": "Is it good?", "hour": "noon"}
@@ -31,11 +31,11 @@ def test_a_reply_has_its_shape(models: Scripted, probe: Prompt) -> None:
     models.says("probe", GOOD)
     assert llm().ask(probe, Verdict, **ASKED) == Verdict(good=True, why="because")
     (asked,) = models.server.ledger
-    told = asked.body["response_format"]["json_schema"]
-    assert told["strict"] is True
-    assert told["schema"]["required"] == ["good", "why"]
-    assert told["schema"]["properties"]["why"]["description"] == "at most 40 characters."
-    assert "maxLength" not in json.dumps(told)
+    schema = asked.body["response_format"]["json_schema"]
+    assert schema["strict"] is True
+    assert schema["schema"]["required"] == ["good", "why"]
+    assert schema["schema"]["properties"]["why"]["description"] == "at most 40 characters."
+    assert "maxLength" not in json.dumps(schema)
 
 
 @pytest.mark.parametrize(

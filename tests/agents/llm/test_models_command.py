@@ -38,12 +38,12 @@ def test_it_shows_who_asks_whom_at_what_price(capsys: pytest.CaptureFixture[str]
     Price.objects.create(
         model="fake@scripted", input_per_million=Decimal("0.15"), output_per_million=2
     )
-    told = shown(capsys)
-    assert "0.15 in, 2 out" in told
-    assert "unknown" in told
-    assert "spare@scripted" in told
-    assert settings.PROVIDERS["scripted"].base_url in told
-    assert "never@scripted" not in told.partition("Who is asked")[2]
+    output = shown(capsys)
+    assert "0.15 in, 2 out" in output
+    assert "unknown" in output
+    assert "spare@scripted" in output
+    assert settings.PROVIDERS["scripted"].base_url in output
+    assert "never@scripted" not in output.partition("Who is asked")[2]
 
 
 def test_it_shows_which_provider_is_left_alone_and_why(capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,8 +64,8 @@ def test_every_model_is_asked_once_and_the_call_is_accounted_for(
 ) -> None:
     models.says("trial", shaped(word="white"))
     models.says("trial_long", shaped(word="heron"))
-    told = shown(capsys, "--ask")
-    assert told.count("white") == 2
+    output = shown(capsys, "--ask")
+    assert output.count("white") == 2
     asked = [(each.body["model"], each.prompt) for each in models.server.ledger]
     assert asked == [(name, prompt) for name in ("fake", "spare") for prompt in models.replies]
     assert models.server.ledger[0].body["max_tokens"] == 70
@@ -98,7 +98,7 @@ def test_one_that_does_not_answer_is_an_exit_code_and_a_sentence(
     with pytest.raises(SystemExit) as caught:
         shown(capsys, "--ask")
     assert caught.value.code == 1
-    told = capsys.readouterr().out
-    assert "model_missing" in told
-    assert "check the model's name" in told
-    assert "white" in told
+    output = capsys.readouterr().out
+    assert "model_missing" in output
+    assert "check the model's name" in output
+    assert "white" in output

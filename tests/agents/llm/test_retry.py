@@ -10,8 +10,8 @@ from pytest_django import Settings
 
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Reply
-from agents.llm.retry import Failed, Listener, obtain, wait
-from tests.agents.llm.asking import request
+from agents.llm.retry import Listener, RetriesExhausted, send_with_retries, wait
+from tests.agents.llm.probe import request
 from tests.scripted import Said, Scripted, scripted
 
 BUSY = Said(status=429)
@@ -27,11 +27,11 @@ def models() -> Iterator[Scripted]:
 
 def obtained(**changes: Any) -> tuple[Reply, list[dict[str, Any]]]:
     values: dict[str, Any] = {"seconds": 5.0, "listener": Listener()}
-    return obtain(request(), **values | changes)
+    return send_with_retries(request(), **values | changes)
 
 
-def failed(**changes: Any) -> Failed:
-    with pytest.raises(Failed) as caught:
+def exhausted(**changes: Any) -> RetriesExhausted:
+    with pytest.raises(RetriesExhausted) as caught:
         obtained(**changes)
     return caught.value
 
@@ -51,21 +51,21 @@ def test_what_may_pass_is_tried_again(models: Scripted, said: Said) -> None:
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
 def test_what_will_not_pass_is_not_tried_again(models: Scripted, status: int) -> None:
     models.says("probe", Said(status=status))
-    assert len(failed().attempts) == len(models.server.ledger) == 1
+    assert len(exhausted().attempts) == len(models.server.ledger) == 1
 
 
 def test_a_timeout_is_not_tried_again(models: Scripted) -> None:
     models.says("probe", Said(hang=True))
-    found = failed(seconds=0.2)
-    assert found.failure.outcome is Outcome.TIMEOUT
-    assert len(found.attempts) == 1
+    error = exhausted(seconds=0.2)
+    assert error.failure.outcome is Outcome.TIMEOUT
+    assert len(error.attempts) == 1
 
 
 def test_three_attempts_are_all_and_each_is_written_down(models: Scripted) -> None:
     models.says("probe", Said(status=500), Said(reset=True), Said(status=503))
-    found = failed()
-    assert found.failure.outcome is Outcome.SERVER_ERROR
-    assert [each["outcome"] for each in found.attempts] == [
+    error = exhausted()
+    assert error.failure.outcome is Outcome.SERVER_ERROR
+    assert [each["outcome"] for each in error.attempts] == [
         "server_error", "unreachable", "server_error",
     ]  # fmt: skip
     assert len(models.server.ledger) == 3
@@ -88,21 +88,21 @@ def test_a_provider_is_left_alone_for_as_long_as_it_asks(models: Scripted) -> No
 
 def test_a_pause_beyond_the_turns_deadline_is_not_begun(models: Scripted) -> None:
     models.says("probe", Said(status=429, headers={"Retry-After": "30"}))
-    found = failed(deadline=now() + timedelta(seconds=20))
-    assert found.failure.outcome is Outcome.RATE_LIMITED
+    error = exhausted(deadline=now() + timedelta(seconds=20))
+    assert error.failure.outcome is Outcome.RATE_LIMITED
     assert models.waits == []
 
 
 def test_a_pause_of_minutes_is_not_begun(models: Scripted) -> None:
     models.says("probe", Said(status=429, headers={"Retry-After": "300"}))
-    failed()
+    exhausted()
     assert models.waits == []
 
 
 def test_without_time_left_nobody_is_asked(models: Scripted) -> None:
-    found = failed(deadline=now() + timedelta(seconds=5.5))
-    assert found.failure.outcome is Outcome.OUT_OF_TIME
-    assert found.attempts == []
+    error = exhausted(deadline=now() + timedelta(seconds=5.5))
+    assert error.failure.outcome is Outcome.OUT_OF_TIME
+    assert error.attempts == []
     assert models.server.ledger == []
 
 
@@ -110,7 +110,7 @@ def test_an_attempt_ends_before_the_turn_does(models: Scripted, settings: Settin
     settings.TURN_DEADLINE_SECONDS = 10
     models.says("probe", Said(hang=True))
     deadline = now() + timedelta(seconds=2.5)
-    assert failed(seconds=60, deadline=deadline).failure.outcome is Outcome.TIMEOUT
+    assert exhausted(seconds=60, deadline=deadline).failure.outcome is Outcome.TIMEOUT
     assert now() < deadline
 
 

@@ -1,4 +1,4 @@
-"""Structured: what a model is told of a shape, and what its reply must be."""
+"""Schema: what a model is told of a shape, and what its reply must be."""
 
 import json
 from enum import StrEnum
@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from agents.llm.outcomes import ModelFailure, Outcome
-from agents.llm.schema import parsed, schema_of
+from agents.llm.schema import parse, schema_of
 
 
 class Colour(StrEnum):
@@ -34,20 +34,20 @@ class Whole(BaseModel):
 
 
 def test_a_schema_holds_nothing_that_strict_servers_refuse() -> None:
-    told = schema_of(Whole)
-    assert told["required"] == ["share", "parts", "kind"]
-    assert told["additionalProperties"] is False
-    assert told["$defs"]["Part"]["required"] == ["title", "colour"]
-    assert told["$defs"]["Part"]["additionalProperties"] is False
+    schema = schema_of(Whole)
+    assert schema["required"] == ["share", "parts", "kind"]
+    assert schema["additionalProperties"] is False
+    assert schema["$defs"]["Part"]["required"] == ["title", "colour"]
+    assert schema["$defs"]["Part"]["additionalProperties"] is False
     for word in ('"default"', '"maximum"', '"maxItems"', '"maxLength"', '"title": "'):
-        assert word not in json.dumps(told)
+        assert word not in json.dumps(schema)
 
 
 def test_bounds_are_told_in_words() -> None:
-    told = schema_of(Whole)
-    assert told["properties"]["share"]["description"] == "at least 0, at most 1."
-    assert told["properties"]["parts"]["description"] == "at most 3 items."
-    title = told["$defs"]["Part"]["properties"]["title"]
+    schema = schema_of(Whole)
+    assert schema["properties"]["share"]["description"] == "at least 0, at most 1."
+    assert schema["properties"]["parts"]["description"] == "at most 3 items."
+    title = schema["$defs"]["Part"]["properties"]["title"]
     assert title["description"] == "what it is called; at most 20 characters."
 
 
@@ -65,7 +65,7 @@ RIGHT = '{"title": "x {y}", "colour": "red"}'
     ],
 )
 def test_a_reply_is_read_with_what_models_put_around_it(text: str) -> None:
-    assert parsed(text, Part) == Part(title="x {y}", colour=Colour.RED)
+    assert parse(text, Part) == Part(title="x {y}", colour=Colour.RED)
 
 
 class Learnt(BaseModel):
@@ -81,7 +81,7 @@ class Learnt(BaseModel):
 def test_null_stands_for_nothing_where_there_is_a_nothing() -> None:
     text = """{"topic": null, "facts": null, "language": null, "share": null,
                "parts": [{"title": null, "colour": null}]}"""
-    learnt = parsed(text, Learnt)
+    learnt = parse(text, Learnt)
     assert (learnt.topic, learnt.facts, learnt.language, learnt.share) == ("", [], None, 0.5)
     assert learnt.parts == [Part(title="", colour=None)]
 
@@ -89,7 +89,7 @@ def test_null_stands_for_nothing_where_there_is_a_nothing() -> None:
 @pytest.mark.parametrize("text", ['{"share": 0.5, "parts": [], "kind": null}', "null", "[null]"])
 def test_null_stands_for_nothing_else(text: str) -> None:
     with pytest.raises(ModelFailure):
-        parsed(text, Whole)
+        parse(text, Whole)
 
 
 @pytest.mark.parametrize(
@@ -107,5 +107,5 @@ def test_null_stands_for_nothing_else(text: str) -> None:
 )
 def test_anything_else_has_its_outcome(text: str, outcome: Outcome) -> None:
     with pytest.raises(ModelFailure) as caught:
-        parsed(text, Part)
+        parse(text, Part)
     assert caught.value.outcome is outcome

@@ -10,7 +10,7 @@ from agents.models import Step
 from agents.steps import step_lease
 from prompts.prompt import Prompt
 from tests.agents.claiming import claim
-from tests.agents.llm.asking import GOOD, Verdict, llm
+from tests.agents.llm.probe import GOOD, Verdict, llm
 from tests.conftest import Begin
 from tests.scripted import Asked, Said, Scripted
 
@@ -23,7 +23,7 @@ def stand(token: UUID) -> None:
 
 
 def ask(token: UUID, probe: Prompt) -> None:
-    model = llm(insist=partial(step_lease.insist, token))
+    model = llm(before_attempt=partial(step_lease.insist, token))
     model.ask(probe, Verdict, question="Is it good?", hour="noon")
 
 

@@ -16,7 +16,7 @@ from assistant.environment import choices, resolved
 from assistant.lab.model_server import serving
 from knowledge.providers import from_environment
 from prompts.prompt import Prompt
-from tests.agents.llm.asking import Verdict
+from tests.agents.llm.probe import Verdict
 from tests.scripted import ModelServer
 from tests.strict import KNOWN, strict
 

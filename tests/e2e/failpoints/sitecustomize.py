@@ -144,7 +144,7 @@ def of_envelopes(envelopes: Any) -> None:
 
 def of_journal(journal: Any) -> None:
     """Put a moment after a reply was stored."""
-    wrap(journal, "answered", after("after_journal"))
+    wrap(journal, "store_reply", after("after_journal"))
 
 
 def of_events(events: Any) -> None:

@@ -1,4 +1,4 @@
-"""Asking: models for the tests of how models are asked, and what they are asked."""
+"""Probe: a model, a prompt and requests for the tests of how models are asked."""
 
 from dataclasses import replace
 from datetime import timedelta
