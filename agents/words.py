@@ -1,8 +1,9 @@
-"""Words: the terms of a text, the languages spoken here, and Docent's own sentences."""
+"""Words: the terms and literals of texts, the languages spoken here, and Docent's sentences."""
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 
@@ -80,6 +81,30 @@ def content_words(text: str) -> list[str]:
 def terms(text: str) -> list[str]:
     """The stems of the content words of `text`, each once, in order."""
     return list(dict.fromkeys(stem(word) for word in content_words(text)))
+
+
+# What is the same in every language. ASCII: in scripts without spaces an identifier would take the
+# sentence around it along.
+LITERAL = re.compile(
+    r"```.*?```|`[^`\n]+`"  # code
+    r"|\w+://[!-~]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"  # addresses
+    r"|(?<![\w/])(?:~|\.{1,2})?(?:/[\w.-]+)+|\b[A-Z]:\\[!-~]+|(?<!\S)--?[a-z][\w-]+"  # paths, flags
+    r"|\b[\w-]{2,}(?:\.[\w-]{2,})+\b"  # file and host names
+    r"|\b\w*_\w+|\b\w*[a-z][A-Z]\w*|\b[A-Za-z]\w*\d\w*",  # identifiers
+    re.DOTALL | re.ASCII,
+)
+TRAILING = ".,;:!?)>\"'"
+
+
+def literals(text: str) -> list[str]:
+    """The code, addresses, paths and identifiers of `text`, in order."""
+    return [literal.rstrip(TRAILING) for literal in LITERAL.findall(text)]
+
+
+def digit_runs(text: str) -> Iterator[str]:
+    """The runs of digits in `text`, in ASCII, whatever script they are written in."""
+    for run in re.findall(r"\d+", text):
+        yield "".join(str(unicodedata.decimal(digit)) for digit in run)
 
 
 ENGLISH = "en"

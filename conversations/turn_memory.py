@@ -10,7 +10,7 @@ from django.utils.timezone import now
 
 from agents.ending.summary import bounded, fact_noted
 from agents.envelopes import envelope_ended
-from agents.intake.route_stickiness import on_a_route
+from agents.intake.route_stickiness import is_on_route
 from agents.models import Envelope
 from agents.names import Role, Route, Status
 from conversations.models import Conversation, Message
@@ -152,7 +152,7 @@ def remember(sender: object, envelope: Envelope, **_: Any) -> None:
     conversation.open_clarification = _open_question(payload) if asked else None
     conversation.clarification_rounds = conversation.clarification_rounds + 1 if asked else 0
     if envelope.status in {Status.COMPLETED, Status.AWAITING_USER}:
-        conversation.last_agent = _last_on_a_route(envelope) or conversation.last_agent
+        conversation.last_agent = _last_is_on_route(envelope) or conversation.last_agent
     conversation.save()
 
 
@@ -179,13 +179,13 @@ def _learn(conversation: Conversation, payload: dict[str, Any]) -> None:
         conversation.summary = bounded([*conversation.summary.splitlines(), *notes])
 
 
-def _last_on_a_route(envelope: Envelope) -> str:
+def _last_is_on_route(envelope: Envelope) -> str:
     """Who answered, or which route the question was on that was asked back about; or neither.
 
     A command or a goodbye is on no route: it leaves the conversation where it was.
     """
     spoke, route = last_agent(envelope), envelope.payload.get("route") or ""
-    if on_a_route(spoke):
+    if is_on_route(spoke):
         return spoke
     return route if route != Route.FALLBACK else ""
 

@@ -6,10 +6,9 @@ from typing import Any
 from django.conf import settings
 from pydantic import BaseModel
 
-from agents.attributes import Evaluation, Passage, Reason
+from agents.attributes import Evaluation, Passage, Reason, Unit
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.passages import fitting, heading, unmentioned
-from agents.intake.history import Share
 from agents.llm.model import Model
 from agents.names import Role
 from agents.words import content_words, listed
@@ -43,7 +42,7 @@ class Verdict(BaseModel):
     usable: bool
     sufficient: bool
     refined_query: str
-    confidence: Share
+    confidence: Unit
 
 
 def _distance(passages: Sequence[Passage], stats: Mapping[str, Any]) -> tuple[float, bool]:

@@ -7,13 +7,12 @@ from typing import Any, Literal
 from django.conf import settings
 from pydantic import BaseModel
 
-from agents.attributes import Citation, CitationStatus, Reason, SourceReference
+from agents.attributes import Citation, CitationStatus, Reason, SourceReference, Unit
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.check import SUPPORT, Evidence, within
 from agents.documentation.citations.markers import markers, normalised, without_markers
 from agents.documentation.citations.statements import pieces, without
 from agents.documentation.passages import said_by, source_list, sources_of, without_own_list
-from agents.intake.history import Share
 from agents.llm.model import Model
 from agents.names import Role
 from agents.words import ENGLISH, Phrase, content_words
@@ -198,7 +197,7 @@ class Judgement(BaseModel):
 
     analysis: str
     unsupported: list[int]
-    score: Share
+    score: Unit
     decision: Literal["approve", "research", "regenerate", "clarify"]
     refined_query: str
     missing: str

@@ -11,7 +11,7 @@ from agents.documentation.extraction import extracted
 from agents.documentation.passages import source_list, sources_of, unmentioned, without_own_list
 from agents.documentation.refusal import Refusal, parted, refusal
 from agents.documentation.streaming import Stream
-from agents.intake.history import shown
+from agents.intake.history import history_blocks
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Reply
@@ -69,7 +69,7 @@ def answer(view: Assignment, llm: Model) -> Writes:
         documents=tuple(dict.fromkeys(r.document_id for r in references)),
         language=english_name(view.language),
         augmented_prompt=view.augmented_prompt,
-        history=shown(view.history[-RECENT:]),
+        history=history_blocks(view.history[-RECENT:]),
         review=view.quality_analysis,
     )
     writes = _judged(view, reply, references)

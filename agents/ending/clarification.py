@@ -12,9 +12,10 @@ from agents.attributes import DECLINING, Passage, Reason, Remark
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import normalised, without_markers
-from agents.intake.history import Written, shown
+from agents.intake.history import history_blocks
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
+from agents.llm.schema import NonEmpty
 from agents.names import Role
 from agents.words import ENGLISH, Phrase, base, capabilities, english_name, reason_said
 from prompts.prompt import Block, Prompt
@@ -199,7 +200,7 @@ def _candidates(view: Asked, most: int = MOST_OPTIONS) -> list[str]:
 class Wording(BaseModel):
     """What the model says to the user."""
 
-    message: Written
+    message: NonEmpty
     lead: str
     options: list[int]
 
@@ -230,7 +231,7 @@ def ask(view: Asked, llm: Model) -> Writes:
         scope=capabilities(ENGLISH, settings.DOMAIN_NAME),
         details="" if declining else _message(view),
         questions="" if declining else "\n".join(_questions(view)),
-        history=[] if declining else shown(view.history[-RECENT:]),
+        history=[] if declining else history_blocks(view.history[-RECENT:]),
         options=[
             Block("option", each, {"number": str(number)})
             for number, each in enumerate(candidates, start=1)

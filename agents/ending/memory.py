@@ -18,10 +18,10 @@ from agents.ending.summary import (
     shortened,
     told,
 )
-from agents.intake.literals import runs
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.names import Role
+from agents.words import digit_runs
 from prompts.prompt import Block, Prompt
 
 PROMPT = Prompt("memory", "summary", "leaving", "facts")
@@ -124,7 +124,7 @@ def _refuse_forgetful(summary: str, before: Sequence[str], leaving: Sequence[Rem
     prose = "\n".join(condensed(before))
     known = [*_names(prose), *particulars(prose), *_few(told(before))]
     said = _few([remark.text for remark in leaving if remark.role != "assistant"])
-    kept, numbers = summary.casefold(), set(runs(THOUSANDS.sub("", summary)))
+    kept, numbers = summary.casefold(), set(digit_runs(THOUSANDS.sub("", summary)))
     for wanted in (set(known), set(said)):
         missing = [each for each in wanted if each.casefold() not in kept and each not in numbers]
         if len(missing) > MOST_LOST * len(wanted):

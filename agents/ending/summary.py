@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from agents.attributes import Remark
 from agents.intake import wishes
-from agents.intake.literals import literals, runs
+from agents.words import digit_runs, literals
 from knowledge.sentences import in_sentences
 
 # A note begins with its day: a model is asked for prose. A mark says that its message leaves again.
@@ -62,7 +62,7 @@ def _mark(line: str) -> str:
 
 def particulars(text: str) -> list[str]:
     """Return the identifiers and longer numbers of `text`, numbers in ASCII digits."""
-    numbers = runs(THOUSANDS.sub("", text))
+    numbers = digit_runs(THOUSANDS.sub("", text))
     return [*literals(text), *(each for each in numbers if len(each) >= FEWEST_DIGITS)]
 
 
@@ -87,7 +87,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def _tells(sentence: str) -> bool:
-    return bool(particulars(sentence) or wishes.standing(sentence))
+    return bool(particulars(sentence) or wishes.lasting(sentence))
 
 
 def _cut(sentence: str) -> str:

@@ -38,7 +38,7 @@ LONGEST_NUMBER = 12
 # 2,400 questions in twelve languages (CC BY-SA 4.0), cut to three words without a question mark,
 # one is taken for a goodbye. Thanks in a language without exemplars are not understood: none of
 # those tried in Polish, Czech, Swedish, Turkish and Japanese.
-LEAVING, KNOWN, SURELY = 0.7, 0.5, 0.9
+GOODBYE, KNOWN, SURELY = 0.7, 0.5, 0.9
 LONGEST_FAREWELL = 120
 ASKS = re.compile(r"[?\u037e\u055e\u061f\u1367\uff1f]")
 
@@ -48,21 +48,21 @@ class Reading:
     """A wording of the message, and what search finds with it."""
 
     question: str
-    found: Found
+    results: Found
 
     @property
     def score(self) -> float:
         """Confidence above what can carry an answer; without vectors 0, for nothing found -1."""
-        confidence = self.found.stats["confidence"]
+        confidence = self.results.stats["confidence"]
         if confidence is None:
-            return -1.0 if self.found.no_context else 0.0
-        return float(confidence - self.found.stats["threshold"])
+            return -1.0 if self.results.no_context else 0.0
+        return float(confidence - self.results.stats["threshold"])
 
     @property
     def is_split(self) -> bool:
         """Whether the best passages of two documents are about as near."""
         nearest: dict[str, float] = {}
-        for passage in self.found.passages:
+        for passage in self.results.passages:
             known = nearest.get(passage.document_id, -1.0)
             nearest[passage.document_id] = max(known, passage.cosine or 0.0)
         best = sorted(nearest.values(), reverse=True)[:2]
@@ -70,8 +70,8 @@ class Reading:
 
     def mentions(self, text: str) -> bool:
         """Whether what was found has a word of the text that carries meaning."""
-        there = {term for passage in self.found.passages for term in terms(passage.text)}
-        return not there.isdisjoint(terms(text))
+        found_terms = {term for passage in self.results.passages for term in terms(passage.text)}
+        return not found_terms.isdisjoint(terms(text))
 
 
 Read = Callable[[str], Reading]
@@ -79,27 +79,29 @@ Read = Callable[[str], Reading]
 
 def question_before(topic: str, history: Sequence[Remark]) -> str:
     """Return the question that the conversation is at: its topic, or what the user said last."""
-    said = (remark.text for remark in reversed(history) if remark.role == "user")
-    return " ".join((topic or next(said, "")).split())[-LONGEST_BEFORE:]
+    questions = (remark.text for remark in reversed(history) if remark.role == "user")
+    return " ".join((topic or next(questions, "")).split())[-LONGEST_BEFORE:]
 
 
-def weighed(message: str, before: str, read: Read, margin: float = MARGIN) -> tuple[str, Wordings]:
+def best_wording(
+    message: str, before: str, read: Read, margin: float = MARGIN
+) -> tuple[str, Wordings]:
     """Return the wording of the message that search finds more with, and how both score.
 
     What names nothing by itself goes on from the question before it. Where there is nothing to
     search, the message stays alone.
     """
     alone, together = read(message), read(f"{before} {message}")
-    goes_on = together.score - alone.score > margin or is_vague(message, read)
-    kept = together if goes_on and together.found.passages else alone
-    return kept.question, Wordings(
+    continues = together.score - alone.score > margin or is_vague(message, read)
+    chosen = together if continues and together.results.passages else alone
+    return chosen.question, Wordings(
         alone=round(alone.score, 3),
         together=round(together.score, 3),
-        kept="together" if kept is together else "alone",
+        kept="together" if chosen is together else "alone",
     )
 
 
-def completed(
+def completed_question(
     reply: str, open_question: OpenQuestion, read: Read
 ) -> tuple[str | None, Wordings | None]:
     """Return the open question with what the reply says; None when that asks something else.
@@ -107,25 +109,25 @@ def completed(
     A reply that says nothing and finds nothing ("none of them") leaves the question as it was.
     What was declined is not asked again: of the reply only the option it picks counts.
     """
-    asked = open_question.question
+    question = open_question.question
     option = chosen_option(reply, open_question.options)
     if open_question.reason in DECLINING:
         return option, None
     if option:
-        return f"{asked} {option}", None
+        return f"{question} {option}", None
     alone = read(reply)
-    if not terms(reply) or (alone.found.no_context and not alone.mentions(reply)):
-        return asked, None
-    question, wordings = weighed(reply, asked, read, -MARGIN)
-    return question if wordings.kept == "together" else None, wordings
+    if not terms(reply) or (alone.results.no_context and not alone.mentions(reply)):
+        return question, None
+    completion, wordings = best_wording(reply, question, read, -MARGIN)
+    return completion if wordings.kept == "together" else None, wordings
 
 
 def chosen_option(reply: str, options: Sequence[str]) -> str | None:
     """Return the option the reply picks: by its number, or as the only one with all its words."""
     if number := _number(reply):
         return options[number - 1] if number <= len(options) else None
-    said = set(terms(reply))
-    fitting = [option for option in options if said and said <= set(terms(option))]
+    reply_terms = set(terms(reply))
+    fitting = [option for option in options if reply_terms and reply_terms <= set(terms(option))]
     exact = [option for option in options if option.casefold() == reply.strip().casefold()]
     return (exact or fitting)[0] if exact or len(fitting) == 1 else None
 
@@ -147,30 +149,30 @@ def is_vague(question: str, read: Read) -> bool:
     It fits anything where several documents are about as near. A word that stands for itself is
     looked up: "invoices" asks for whatever there is.
     """
-    said = terms(question)
-    if len(words(question)) == len(said) == 1:
+    question_terms = terms(question)
+    if len(words(question)) == len(question_terms) == 1:
         return False
-    pairs = sum(unicodedata.category(term[0]) == "Lo" for term in said)
-    many = len(said) - pairs + pairs / PAIRS_PER_WORD
-    return not said or (many <= 1 and read(question).is_split)
+    pairs = sum(unicodedata.category(term[0]) == "Lo" for term in question_terms)
+    weight = len(question_terms) - pairs + pairs / PAIRS_PER_WORD
+    return not question_terms or (weight <= 1 and read(question).is_split)
 
 
-def leaving(text: str, *, asked: bool) -> float:
+def goodbye_score(text: str, *, waiting: bool) -> float:
     """Return how sure it is that the message is but a goodbye, as a cosine; 0: it is none.
 
-    `asked`: after a question back, to give it up is to leave, too. What asks something, is long,
+    `waiting`: after a question back, to give it up is to leave, too. What asks something, is long,
     or mostly has words that no exemplar has, is no goodbye.
     """
-    kinds = ["leaving", *(["giving_up"] if asked else [])]
-    said = words(text)
-    if not said or len(text) > LONGEST_FAREWELL or ASKS.search(text):
+    kinds = ["leaving", *(["giving_up"] if waiting else [])]
+    message_words = words(text)
+    if not message_words or len(text) > LONGEST_FAREWELL or ASKS.search(text):
         return 0.0
     known = {word for kind in kinds for line in lines(kind) for word in words(line)}
-    if sum(word in known for word in said) < KNOWN * len(said):
+    if sum(word in known for word in message_words) < KNOWN * len(message_words):
         return 0.0
     try:
         (vote,) = votes([text], [*kinds, "benign"])
     except EmbeddingUnavailable:
         return 0.0
-    sure = worth(sum(vote[kind] for kind in kinds) - vote["benign"])
-    return sure if sure >= LEAVING else 0.0
+    score = worth(sum(vote[kind] for kind in kinds) - vote["benign"])
+    return score if score >= GOODBYE else 0.0

@@ -5,10 +5,10 @@ from typing import Literal
 from django.conf import settings
 from pydantic import BaseModel
 
-from agents.attributes import Reason
+from agents.attributes import Reason, Unit
 from agents.contract import View, Writes, llm_agent
 from agents.intake.exemplars import UNSAFE, worst
-from agents.intake.history import Share, day, stamp
+from agents.intake.history import day, stamp
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure
 from agents.names import Role
@@ -25,7 +25,6 @@ PROMPT = Prompt(
     "translated",
     "original",
 )
-
 # By how much the votes for a kind must exceed the benign ones, as the cosine of one exemplar.
 # Measured on 2,000 real support questions (at most 1 % declined at "medium"), 250 harmless
 # questions that sound dangerous, 200 dangerous ones and 200 attempts at injection.
@@ -45,18 +44,6 @@ class Question(View):
     current_time: str = ""
 
 
-def _declined(reason: Reason, confidence: float, analysis: str) -> Writes:
-    return {
-        "guardrails_passed": False,
-        "within_scope": reason in UNSAFE,
-        "guardrails_confidence": confidence,
-        "guardrails_analysis": analysis,
-        "needs_clarification": True,
-        "clarification_reason": reason,
-        "clarification_message": "",
-    }
-
-
 class Judgement(BaseModel):
     """What the model says of the question."""
 
@@ -64,7 +51,7 @@ class Judgement(BaseModel):
     category: Literal[
         "none", "harmful_content", "system_abuse", "inappropriate", "out_of_scope", "off_topic"
     ]
-    confidence: Share
+    confidence: Unit
 
 
 @llm_agent(
@@ -79,58 +66,11 @@ class Judgement(BaseModel):
 )
 def judge(view: Question, llm: Model) -> Writes:
     """Let the model judge safety and scope in one call. Raises ModelFailure."""
-    found = _judged(view, llm)
-    unscoped = found.category == "out_of_scope" and not settings.DOMAIN_SCOPE
-    if found.category != "none" and not unscoped:
-        return _declined(Reason(found.category), found.confidence, found.analysis)
-    return _overruled(view) or _passed(found.confidence, found.analysis)
-
-
-def _judged(view: Question, llm: Model) -> Judgement:
-    text, english = view.text, view.text_eng
-    question = view.canonical_question or english or text
-    time = view.current_time
-    return llm.ask(
-        PROMPT,
-        Judgement,
-        alike={"current_time": day(time)},
-        domain=settings.DOMAIN_NAME,
-        scope=settings.DOMAIN_SCOPE,
-        strictness=settings.GUARDRAILS_STRICTNESS,
-        current_time=stamp(time),
-        question=question,
-        translated="" if english == question else english,
-        original="" if text in {question, english} else text,
-    )
-
-
-def _overruled(view: Question) -> Writes | None:
-    """The refusal of what is clearly unsafe by the exemplars, whatever a model says."""
-    question, said = _said(view)
-    try:
-        reason, nearness = worst(question, said)
-    except EmbeddingUnavailable:
-        return None
-    excess = nearness - THRESHOLDS[settings.GUARDRAILS_STRICTNESS]
-    if reason not in UNSAFE or excess < CLEARLY:
-        return None
-    analysis = f"passed by the model, but {reason.value} by the exemplars: {nearness:.2f}"
-    return _declined(reason, min(1.0, 0.5 + excess), analysis)
-
-
-def _said(view: Question) -> tuple[str, str]:
-    """The question as it is understood, and what was literally said, in English."""
-    said = view.text_eng or view.text
-    return view.canonical_question or said, said
-
-
-def _passed(confidence: float, analysis: str) -> Writes:
-    return {
-        "guardrails_passed": True,
-        "within_scope": True,
-        "guardrails_confidence": confidence,
-        "guardrails_analysis": analysis,
-    }
+    judgement = _judged(view, llm)
+    unscoped = judgement.category == "out_of_scope" and not settings.DOMAIN_SCOPE
+    if judgement.category != "none" and not unscoped:
+        return _declined(Reason(judgement.category), judgement.confidence, judgement.analysis)
+    return _overruled(view) or _passed(judgement.confidence, judgement.analysis)
 
 
 @judge.without_model
@@ -140,9 +80,9 @@ def compare(view: Question) -> Writes:
     The exemplars are mostly English, as is what the embedding model understands: other
     languages pass unless they are close to the few foreign exemplars there are.
     """
-    question, said = _said(view)
+    question, message = _texts(view)
     try:
-        reason, nearness = worst(question, said)
+        reason, nearness = worst(question, message)
     except EmbeddingUnavailable as error:
         # What cannot be judged is declined politely rather than let through.
         return _declined(Reason.SCOPE_UNCLEAR, 0.0, f"not judged: {error}")
@@ -163,3 +103,62 @@ def doubt(view: Question, failure: ModelFailure) -> Writes:
     if failure.outage:
         return compare(view)
     return _declined(Reason.SCOPE_UNCLEAR, 0.0, f"not judged: {failure.outcome}")
+
+
+def _judged(view: Question, llm: Model) -> Judgement:
+    text, english = view.text, view.text_eng
+    question = view.canonical_question or english or text
+    time = view.current_time
+    return llm.ask(
+        PROMPT,
+        Judgement,
+        cached_as={"current_time": day(time)},
+        domain=settings.DOMAIN_NAME,
+        scope=settings.DOMAIN_SCOPE,
+        strictness=settings.GUARDRAILS_STRICTNESS,
+        current_time=stamp(time),
+        question=question,
+        translated="" if english == question else english,
+        original="" if text in {question, english} else text,
+    )
+
+
+def _overruled(view: Question) -> Writes | None:
+    """The refusal of what is clearly unsafe by the exemplars, whatever a model says."""
+    question, message = _texts(view)
+    try:
+        reason, nearness = worst(question, message)
+    except EmbeddingUnavailable:
+        return None
+    excess = nearness - THRESHOLDS[settings.GUARDRAILS_STRICTNESS]
+    if reason not in UNSAFE or excess < CLEARLY:
+        return None
+    analysis = f"passed by the model, but {reason.value} by the exemplars: {nearness:.2f}"
+    return _declined(reason, min(1.0, 0.5 + excess), analysis)
+
+
+def _texts(view: Question) -> tuple[str, str]:
+    """The question as it is understood, and what was literally said, in English."""
+    message = view.text_eng or view.text
+    return view.canonical_question or message, message
+
+
+def _passed(confidence: float, analysis: str) -> Writes:
+    return {
+        "guardrails_passed": True,
+        "within_scope": True,
+        "guardrails_confidence": confidence,
+        "guardrails_analysis": analysis,
+    }
+
+
+def _declined(reason: Reason, confidence: float, analysis: str) -> Writes:
+    return {
+        "guardrails_passed": False,
+        "within_scope": reason in UNSAFE,
+        "guardrails_confidence": confidence,
+        "guardrails_analysis": analysis,
+        "needs_clarification": True,
+        "clarification_reason": reason,
+        "clarification_message": "",
+    }

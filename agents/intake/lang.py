@@ -23,6 +23,94 @@ HINT, MOST_HINTS = 3.5, 4
 ENOUGH_WORDS = 4
 # Characters that settle the language of any message.
 ENOUGH_TEXT = 2000
+RECENT = 3
+# Somebody who says which language to answer in leaves little doubt.
+WISHED = 0.95
+# So much the language asked for, or else the one spoken so far, multiplies the odds of a message.
+SETTLED = 6.0
+# A change of language needs this probability and a word that tells, or enough words.
+SURE = 0.8
+
+
+class Message(View):
+    """What lang reads: the message, those before it, and the language asked for."""
+
+    text: str = ""
+    history: list[Remark] = []
+    language_preference: str | None = None
+
+
+@agent(Role.LANG, reads=Message, writes=("language", "confidence"))
+def recognise(view: Message) -> Writes:
+    """Weigh the message, its script, the last messages and the stored preference."""
+    text = view.text
+    requested = answer_language(text)
+    if requested:
+        return {"language": requested, "confidence": WISHED}
+    # Who asks for the language of the message itself takes back what was asked for before.
+    preference = view.language_preference if requested is None else None
+    preferred = preference and base(preference)
+    current = preferred or _language_before(view.history)
+    leaning: Counter[str] = Counter({current: SETTLED}) if current else Counter()
+    chances = likelihood(text, leaning)
+    if not chances:
+        return {"language": current or ENGLISH, "confidence": 0.5 if current else 0.2}
+    language = max(chances, key=lambda name: chances[name])
+    is_sure = chances[language] >= SURE and _shows_language(text, language)
+    # Who asked for answers in German may go on writing English: the wish stands.
+    is_sure = is_sure and not (preferred and language == ENGLISH)
+    if current and language != current and not is_sure:
+        return {"language": current, "confidence": 0.5}
+    return {"language": language, "confidence": chances[language]}
+
+
+def _language_before(history: Iterable[Remark]) -> str | None:
+    """The language of the user's last messages, read together."""
+    texts = [remark.text for remark in history if remark.role == "user"][-RECENT:]
+    chances = likelihood("\n".join(texts))
+    return max(chances, key=lambda language: chances[language]) if chances else None
+
+
+def _shows_language(text: str, language: str) -> bool:
+    """Whether the message itself, short as it may be, shows that it is in `language`.
+
+    A single word does not, unless its script does: people say "merci" in any language.
+    """
+    plain = prose(text[:ENOUGH_TEXT])
+    if script_of(plain) != "latin":
+        return True
+    message_words = words(plain)
+    if len(message_words) >= ENOUGH_WORDS:
+        return True
+    function_words = FUNCTION_WORDS.get(language, frozenset())
+    return len(message_words) > 1 and not function_words.isdisjoint(message_words)
+
+
+def likelihood(text: str, leaning: Mapping[str, float] | None = None) -> dict[str, float]:
+    """Probabilities of the languages `text` may be in, summing to 1; empty without letters.
+
+    `leaning` multiplies the odds of languages that the conversation makes likelier.
+    """
+    plain = prose(text[:ENOUGH_TEXT])
+    script = script_of(plain)
+    if script is None:
+        return {}
+    leaning = leaning or {}
+    if script != "latin":
+        odds = within(script, plain)
+        return _shares({each: odds[each] * leaning.get(each, 1.0) for each in odds})
+    letters = by_letters(plain)
+    hints = _hints(plain)
+    candidates = set(letters) | set(hints) | set(LOCALES) | set(leaning)
+    trust = min(1.0, sum(map(str.isalpha, plain)) / ENOUGH_LETTERS)
+    odds = {
+        language: (letters.get(language, 0) + UNSEEN) ** trust
+        * math.exp(HINT * min(hints[language], MOST_HINTS))
+        * _familiarity(language, plain)
+        * leaning.get(language, 1.0)
+        for language in candidates - NOT_LATIN
+    }
+    return _shares(odds)
 
 
 def _hints(text: str) -> dict[str, float]:
@@ -54,96 +142,6 @@ def _familiarity(language: str, text: str) -> float:
     return 0.02 if short else 0.1
 
 
-def likelihood(text: str, leaning: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Probabilities of the languages `text` may be in, summing to 1; empty without letters.
-
-    `leaning` multiplies the odds of languages that the conversation makes likelier.
-    """
-    plain = prose(text[:ENOUGH_TEXT])
-    script = script_of(plain)
-    if script is None:
-        return {}
-    leaning = leaning or {}
-    if script != "latin":
-        odds = within(script, plain)
-        return _shares({each: odds[each] * leaning.get(each, 1.0) for each in odds})
-    letters = by_letters(plain)
-    hints = _hints(plain)
-    candidates = set(letters) | set(hints) | set(LOCALES) | set(leaning)
-    trust = min(1.0, sum(map(str.isalpha, plain)) / ENOUGH_LETTERS)
-    odds = {
-        language: (letters.get(language, 0) + UNSEEN) ** trust
-        * math.exp(HINT * min(hints[language], MOST_HINTS))
-        * _familiarity(language, plain)
-        * leaning.get(language, 1.0)
-        for language in candidates - NOT_LATIN
-    }
-    return _shares(odds)
-
-
 def _shares(odds: Mapping[str, float]) -> dict[str, float]:
     total = sum(odds.values())
     return {language: value / total for language, value in odds.items()}
-
-
-RECENT = 3
-# Somebody who says which language to answer in leaves little doubt.
-WISHED = 0.95
-# So much the language asked for, or else the one spoken so far, multiplies the odds of a message.
-SETTLED = 6.0
-# A change of language needs this probability and a word that tells, or enough words.
-SURE = 0.8
-
-
-def _before(history: Iterable[Remark]) -> str | None:
-    """The language of the user's last messages, read together."""
-    said = [remark.text for remark in history if remark.role == "user"][-RECENT:]
-    chances = likelihood("\n".join(said))
-    return max(chances, key=lambda language: chances[language]) if chances else None
-
-
-def _tells(text: str, language: str) -> bool:
-    """Whether the message itself, short as it may be, shows that it is in `language`.
-
-    A single word does not, unless its script does: people say "merci" in any language.
-    """
-    plain = prose(text[:ENOUGH_TEXT])
-    if script_of(plain) != "latin":
-        return True
-    spoken = words(plain)
-    if len(spoken) >= ENOUGH_WORDS:
-        return True
-    own = FUNCTION_WORDS.get(language, frozenset())
-    return len(spoken) > 1 and not own.isdisjoint(spoken)
-
-
-class Message(View):
-    """What lang reads: the message, those before it, and the language asked for."""
-
-    text: str = ""
-    history: list[Remark] = []
-    language_preference: str | None = None
-
-
-@agent(Role.LANG, reads=Message, writes=("language", "confidence"))
-def recognise(view: Message) -> Writes:
-    """Weigh the message, its script, the last messages and the stored preference."""
-    text = view.text
-    wished = answer_language(text)
-    if wished:
-        return {"language": wished, "confidence": WISHED}
-    # Who asks for the language of the message itself takes back what was asked for before.
-    stored = view.language_preference if wished is None else None
-    preferred = stored and base(stored)
-    settled = preferred or _before(view.history)
-    leaning: Counter[str] = Counter({settled: SETTLED}) if settled else Counter()
-    chances = likelihood(text, leaning)
-    if not chances:
-        return {"language": settled or ENGLISH, "confidence": 0.5 if settled else 0.2}
-    language = max(chances, key=lambda name: chances[name])
-    sure = chances[language] >= SURE and _tells(text, language)
-    # Who asked for answers in German may go on writing English: the wish stands.
-    sure = sure and not (preferred and language == ENGLISH)
-    if settled and language != settled and not sure:
-        return {"language": settled, "confidence": 0.5}
-    return {"language": language, "confidence": chances[language]}

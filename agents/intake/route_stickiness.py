@@ -1,4 +1,4 @@
-"""Staying: when a conversation stays on its route, and when it changes to another."""
+"""Route stickiness: when a conversation stays on its route, and when it changes to another."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ ROUTE_OF: dict[str, Route] = {
 }
 
 
-def on_a_route(role: str) -> bool:
+def is_on_route(role: str) -> bool:
     """Tell whether the words of the role belong to a route."""
     return role in set(Route) or role in ROUTE_OF
 
@@ -29,13 +29,13 @@ def last_route(last_agent: str, history: Sequence[Remark]) -> Route | None:
 
     `last_agent` is a role that spoke on a route, or a route itself.
     """
-    if not any(said.role == "assistant" for said in history[-RECENT:]):
+    if not any(remark.role == "assistant" for remark in history[-RECENT:]):
         return None
-    named = Route(last_agent) if last_agent in set(Route) else ROUTE_OF.get(last_agent)
-    return None if named is Route.FALLBACK else named
+    route = Route(last_agent) if last_agent in set(Route) else ROUTE_OF.get(last_agent)
+    return None if route is Route.FALLBACK else route
 
 
-def settled(
+def next_route(
     proposed: Route, confidence: float, enabled: Sequence[Route], last: Route | None
 ) -> Route:
     """Return the route to take.
@@ -43,11 +43,11 @@ def settled(
     A sure proposal is followed, from whichever route; an unsure one stays where the conversation
     is; at its beginning a likely one is followed. Everything else is fallback's.
     """
-    known = proposed in enabled and proposed is not Route.FALLBACK
-    if known and confidence >= SURE:
+    is_enabled = proposed in enabled and proposed is not Route.FALLBACK
+    if is_enabled and confidence >= SURE:
         return proposed
     if last and last in enabled and confidence < SURE:
         return last
-    if known and confidence >= LIKELY:
+    if is_enabled and confidence >= LIKELY:
         return proposed
     return Route.FALLBACK

@@ -9,12 +9,13 @@ from typing import Literal
 from django.conf import settings
 from pydantic import BaseModel, Field
 
-from agents.attributes import Reason, Remark
+from agents.attributes import Reason, Remark, Unit
 from agents.contract import View, Writes, llm_agent
 from agents.intake.exemplars import SHARPNESS, votes
-from agents.intake.history import Share, first, shown
-from agents.intake.route_stickiness import last_route, settled
+from agents.intake.history import history_blocks
+from agents.intake.route_stickiness import last_route, next_route
 from agents.llm.model import Model
+from agents.llm.schema import at_most
 from agents.names import Role, Route
 from agents.words import content_words, terms
 from prompts.prompt import Prompt
@@ -53,33 +54,17 @@ class Question(View):
     enabled_routes: list[Route] = []
 
 
-def _shares(question: str, routes: list[Route]) -> dict[Route, float]:
-    """The share of the votes each route gets, summing to 1."""
-    (found,) = votes([question], [f"route_{route}" for route in routes])
-    weights = {route: found[f"route_{route}"] for route in routes}
-    if Route.DOCUMENTATION in weights:
-        weights[Route.DOCUMENTATION] += BENEFIT_OF_DOUBT
-    total = sum(weights.values())
-    return {route: weight / total if total else 0.0 for route, weight in weights.items()}
-
-
-def _type(question: str) -> str:
-    (found,) = votes([question], [f"query_{kind}" for kind in TYPES])
-    best = max(TYPES, key=lambda kind: found[f"query_{kind}"])
-    return best if found[f"query_{best}"] >= TYPE_KNOWN else TYPES[0]
-
-
 class Analysis(BaseModel):
     """What the model says of the question."""
 
     route_analysis: str
     route: Route
-    confidence: Share
+    confidence: Unit
     query_type: Literal[
         "simple_search", "cross_doc", "compliance", "risk", "synthesis", "reporting", "unknown"
     ]
     complexity_score: int = Field(ge=0, le=100)
-    vagueness_score: Share
+    vagueness_score: Unit
     needs_clarification: bool
     clarifying_questions: list[str]
 
@@ -100,31 +85,56 @@ class Analysis(BaseModel):
 def choose(view: Question, llm: Model) -> Writes:
     """Let the model analyse the question in one call; which route it takes is settled here."""
     routes, last = _routes(view), _last_route(view)
-    found = llm.ask(
+    analysis = llm.ask(
         PROMPT,
         Analysis,
         routes=described(routes),
         domain=settings.DOMAIN_NAME,
         scope=settings.DOMAIN_SCOPE,
-        history=shown(view.history[-SHOWN:]),
+        history=history_blocks(view.history[-SHOWN:]),
         last_route=last or "",
         flags=", ".join(sorted(name for name, on in view.context_flags.items() if on)),
         question=view.canonical_question,
     )
-    route = settled(found.route, found.confidence, routes, last)
-    stays = "" if route is found.route else f" (proposed {found.route}, taken {route})"
-    asks = found.needs_clarification and found.vagueness_score > VAGUE
+    route = next_route(analysis.route, analysis.confidence, routes, last)
+    stays = "" if route is analysis.route else f" (proposed {analysis.route}, taken {route})"
+    asks = analysis.needs_clarification and analysis.vagueness_score > VAGUE
     asks = asks and route is not Route.FALLBACK
-    questions = first(found.clarifying_questions, MOST_QUESTIONS, LONGEST_QUESTION)
+    questions = at_most(analysis.clarifying_questions, MOST_QUESTIONS, LONGEST_QUESTION)
     writes: Writes = {
         "route": route,
-        "route_confidence": found.confidence,
-        "route_analysis": found.route_analysis + stays,
-        "query_type": found.query_type,
-        "complexity_score": found.complexity_score,
-        "vagueness_score": found.vagueness_score,
+        "route_confidence": analysis.confidence,
+        "route_analysis": analysis.route_analysis + stays,
+        "query_type": analysis.query_type,
+        "complexity_score": analysis.complexity_score,
+        "vagueness_score": analysis.vagueness_score,
         "clarifying_questions": questions if asks else [],
     }
+    return writes | (VAGUELY_ASKED if asks else {})
+
+
+@choose.without_model
+def weigh(view: Question) -> Writes:
+    """Choose among the enabled routes; what is too vague for any of them asks back."""
+    question = view.canonical_question
+    routes = _routes(view)
+    shares = _shares(question, routes)
+    best = max(routes, key=lambda route: shares[route])
+    route = next_route(best, shares[best], routes, _last_route(view))
+    kind = _type(question)
+    # One word that carries meaning may be enough: essence looks whether the documents tell.
+    vague = 1 / (1 + len(terms(question)))
+    points = PER_TERM * len(content_words(question)) + COMBINING * (kind != TYPES[0])
+    writes: Writes = {
+        "route": route,
+        "route_confidence": shares[best],
+        "route_analysis": ", ".join(f"{each} {shares[each]:.2f}" for each in routes),
+        "query_type": kind,
+        "complexity_score": min(100, points),
+        "vagueness_score": vague,
+        "clarifying_questions": [],
+    }
+    asks = vague > VAGUE and route is not Route.FALLBACK and not view.history
     return writes | (VAGUELY_ASKED if asks else {})
 
 
@@ -142,26 +152,17 @@ def _last_route(view: Question) -> Route | None:
     return last_route(view.last_agent, view.history)
 
 
-@choose.without_model
-def weigh(view: Question) -> Writes:
-    """Choose among the enabled routes; what is too vague for any of them asks back."""
-    question = view.canonical_question
-    routes = _routes(view)
-    shares = _shares(question, routes)
-    best = max(routes, key=lambda route: shares[route])
-    route = settled(best, shares[best], routes, _last_route(view))
-    kind = _type(question)
-    # One word that carries meaning may be enough: essence looks whether the documents tell.
-    vague = 1 / (1 + len(terms(question)))
-    points = PER_TERM * len(content_words(question)) + COMBINING * (kind != TYPES[0])
-    writes: Writes = {
-        "route": route,
-        "route_confidence": shares[best],
-        "route_analysis": ", ".join(f"{each} {shares[each]:.2f}" for each in routes),
-        "query_type": kind,
-        "complexity_score": min(100, points),
-        "vagueness_score": vague,
-        "clarifying_questions": [],
-    }
-    asks = vague > VAGUE and route is not Route.FALLBACK and not view.history
-    return writes | (VAGUELY_ASKED if asks else {})
+def _shares(question: str, routes: list[Route]) -> dict[Route, float]:
+    """The share of the votes each route gets, summing to 1."""
+    (kind_votes,) = votes([question], [f"route_{route}" for route in routes])
+    weights = {route: kind_votes[f"route_{route}"] for route in routes}
+    if Route.DOCUMENTATION in weights:
+        weights[Route.DOCUMENTATION] += BENEFIT_OF_DOUBT
+    total = sum(weights.values())
+    return {route: weight / total if total else 0.0 for route, weight in weights.items()}
+
+
+def _type(question: str) -> str:
+    (kind_votes,) = votes([question], [f"query_{kind}" for kind in TYPES])
+    best = max(TYPES, key=lambda kind: kind_votes[f"query_{kind}"])
+    return best if kind_votes[f"query_{best}"] >= TYPE_KNOWN else TYPES[0]

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.attributes import Remark
-from agents.intake.route_stickiness import last_route, settled
+from agents.intake.route_stickiness import last_route, next_route
 from agents.names import Route
 
 DOCUMENTATION, FALLBACK = Route.DOCUMENTATION, Route.FALLBACK
@@ -29,12 +29,12 @@ def said(*roles: str) -> list[Remark]:
 def test_only_a_sure_proposal_changes_the_route(
     proposed: Route, confidence: float, last: Route | None, route: Route
 ) -> None:
-    assert settled(proposed, confidence, BOTH, last) is route
+    assert next_route(proposed, confidence, BOTH, last) is route
 
 
 def test_a_route_that_is_not_enabled_is_not_taken() -> None:
-    assert settled(DOCUMENTATION, 0.9, [FALLBACK], None) is FALLBACK
-    assert settled(FALLBACK, 0.3, [FALLBACK], DOCUMENTATION) is FALLBACK
+    assert next_route(DOCUMENTATION, 0.9, [FALLBACK], None) is FALLBACK
+    assert next_route(FALLBACK, 0.3, [FALLBACK], DOCUMENTATION) is FALLBACK
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 import pytest
 
 from agents.contract import Done
-from agents.intake.literals import lost
-from agents.intake.translation import translate
+from agents.intake.translation import lost, translate
 from tests.scripted import Said, Scripted, shaped
 
 
