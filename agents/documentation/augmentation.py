@@ -21,11 +21,6 @@ class Material(View):
     response_notes: list[str] = []
 
 
-def _reference(marker: str, passage: Passage) -> SourceReference:
-    shared = passage.model_dump(exclude={"language", "cosine"})
-    return SourceReference(marker=marker, **shared)
-
-
 @agent(
     Role.AUGMENTATION,
     reads=Material,
@@ -59,3 +54,8 @@ def assemble(view: Material) -> Writes:
             "language": view.language,
         },
     }
+
+
+def _reference(marker: str, passage: Passage) -> SourceReference:
+    shared = passage.model_dump(exclude={"language", "cosine"})
+    return SourceReference(marker=marker, **shared)

@@ -16,7 +16,6 @@ from knowledge.search.confidence import EXCELLENT
 from prompts.prompt import Block, Prompt
 
 PROMPT = Prompt("evaluator", "question", "passages", "languages")
-
 # Where search measured no confidence: cosines of a question with a passage that is about it, and
 # with one that is not, of all-MiniLM-L6-v2.
 NEAR = 0.5
@@ -43,18 +42,6 @@ class Verdict(BaseModel):
     sufficient: bool
     refined_query: str
     confidence: Unit
-
-
-def _distance(passages: Sequence[Passage], stats: Mapping[str, Any]) -> tuple[float, bool]:
-    """How near the passages are to the question, 1 or more: they are about it; and if they are not.
-
-    Search's own confidence against the threshold of the collection says it best.
-    """
-    confidence, threshold = stats.get("confidence"), stats.get("threshold")
-    if confidence is None or threshold is None:
-        nearest = max((p.cosine for p in passages if p.cosine is not None), default=0.0)
-        return nearest / NEAR, nearest < FAR
-    return 1 + (confidence - threshold) / EXCELLENT, confidence < threshold
 
 
 @llm_agent(Role.EVALUATOR, reads=Findings, writes=("evaluation", "refined_query", "limitations"))
@@ -84,12 +71,6 @@ def evaluate(view: Findings, llm: Model) -> Writes:
     } | _request(usable=verdict.usable or verdict.sufficient)
 
 
-def _request(*, usable: bool) -> Writes:
-    """Ask the user when nothing usable was found; another round of search comes before that."""
-    asked: Writes = {"needs_clarification": not usable}
-    return asked if usable else asked | {"clarification_reason": Reason.INSUFFICIENT_CONTEXT}
-
-
 @evaluate.without_model
 def coverage(view: Findings) -> Writes:
     """What no passage mentions is missing; how much is there decides whether it is enough."""
@@ -98,10 +79,10 @@ def coverage(view: Findings) -> Writes:
     words = content_words(question)
     missing = unmentioned(question, passages)
     covered = 1 - len(missing) / len(words) if words else 0.0
-    close, apart = _distance(passages, view.search_stats)
-    sufficient = bool(passages) and (close >= 1 or (covered >= COVERED and not apart))
-    usable = bool(passages) and (not apart or covered >= COVERED)
-    confidence = min(1.0, max(0.0, 0.5 * covered + 0.5 * min(1.0, close)))
+    nearness, is_far = _distance(passages, view.search_stats)
+    sufficient = bool(passages) and (nearness >= 1 or (covered >= COVERED and not is_far))
+    usable = bool(passages) and (not is_far or covered >= COVERED)
+    confidence = min(1.0, max(0.0, 0.5 * covered + 0.5 * min(1.0, nearness)))
     return {
         "evaluation": Evaluation(
             sufficient=sufficient, missing=", ".join(missing), confidence=confidence
@@ -109,3 +90,21 @@ def coverage(view: Findings) -> Writes:
         "limitations": missing,
         "refined_query": "" if sufficient else " ".join(words),
     } | _request(usable=usable)
+
+
+def _distance(passages: Sequence[Passage], stats: Mapping[str, Any]) -> tuple[float, bool]:
+    """How near the passages are to the question, 1 or more: they are about it; and if they are not.
+
+    Search's own confidence against the threshold of the collection says it best.
+    """
+    confidence, threshold = stats.get("confidence"), stats.get("threshold")
+    if confidence is None or threshold is None:
+        cosine = max((p.cosine for p in passages if p.cosine is not None), default=0.0)
+        return cosine / NEAR, cosine < FAR
+    return 1 + (confidence - threshold) / EXCELLENT, confidence < threshold
+
+
+def _request(*, usable: bool) -> Writes:
+    """Ask the user when nothing usable was found; another round of search comes before that."""
+    request: Writes = {"needs_clarification": not usable}
+    return request if usable else request | {"clarification_reason": Reason.INSUFFICIENT_CONTEXT}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from agents.attributes import SourceReference
 from agents.contract import Writes
 from agents.documentation.citations.check import Evidence, citation
-from agents.documentation.passages import source_list, sources_of
+from agents.documentation.passages import with_sources
 from agents.words import APOSTROPHE, ENGLISH, Phrase, base, terms, words
 from knowledge.embedding import encode
 from knowledge.sentences import blocks, split
@@ -55,18 +55,20 @@ def excerpts_of(reference: SourceReference, rank: int) -> list[Excerpt]:
         named = "row" if kind == "item" and ROW.match(block) else kind
         pieces.extend((named, text) for text in texts if text)
     series = -1
-    found: list[Excerpt] = []
+    excerpts: list[Excerpt] = []
     for place, (kind, text) in enumerate(pieces):
         follows = place + 1 < len(pieces) and pieces[place + 1][0] == "item"
         leads = kind == "prose" and follows and text.endswith(LEADING)
-        if leads or (kind == "item" and (not found or found[-1].series != series or series < 0)):
+        if leads or (
+            kind == "item" and (not excerpts or excerpts[-1].series != series or series < 0)
+        ):
             series = place
         joined = series if leads or kind == "item" else -1
         if joined < 0:
             series = -1
         numbered = kind == "item" and _numbered(text, reference.text)
-        found.append(Excerpt(reference, rank, place, text, kind, joined, numbered))
-    return found
+        excerpts.append(Excerpt(reference, rank, place, text, kind, joined, numbered))
+    return excerpts
 
 
 def _numbered(item: str, passage: str) -> bool:
@@ -348,20 +350,18 @@ def extracted(
     ]
     if not chosen:
         return None
-    sources = sources_of(excerpt.reference for excerpt in chosen)
-    parts = [_composed(chosen, "list" in notes), source_list(sources, language)]
+    parts = [_composed(chosen, "list" in notes)]
     # Titles and quotes stay as they are; that they do is said once.
     if base(language) != ENGLISH:
         parts.insert(0, Phrase.QUOTED.said_in(language))
     evidence = Evidence(references)
-    return {
-        "response": "\n\n".join(parts),
+    cited = (excerpt.reference for excerpt in chosen)
+    return with_sources("\n\n".join(parts), cited, language) | {
         "citations_used": [
-            citation(each.reference, each.text, status)
-            for each in chosen
-            for status in evidence.statuses(each.text, [each.reference.marker]).values()
+            citation(excerpt.reference, excerpt.text, status)
+            for excerpt in chosen
+            for status in evidence.statuses(excerpt.text, [excerpt.reference.marker]).values()
         ],
-        "sources_used": sources,
         "generation_confidence": min(1.0, max(0.0, float(scores.max()))),
         # What was found wrong with an answer before is not true of this one.
         "generation_error": "",

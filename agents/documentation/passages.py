@@ -2,49 +2,10 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from agents.attributes import Marked, Passage, Source, SourceReference
 from agents.words import LOCALES, Phrase, content_words, stem, terms
-
-
-def heading(passage: Passage | SourceReference) -> str:
-    """Title and section of a passage on one line."""
-    return " > ".join(part for part in (passage.title, passage.section) if part)
-
-
-def said_by(reference: SourceReference) -> str:
-    """What a passage says below its heading, which a statement may take for granted."""
-    return f"# {heading(reference)}\n\n{reference.text}"
-
-
-def unmentioned(question: str, passages: Iterable[Passage | SourceReference]) -> list[str]:
-    """The words of the question that no passage mentions, as the user wrote them."""
-    mentioned = {term for p in passages for term in terms(f"{p.title} {p.section} {p.text}")}
-    return [word for word in dict.fromkeys(content_words(question)) if stem(word) not in mentioned]
-
-
-def fitting(passages: Iterable[Passage], limit: int) -> list[Passage]:
-    """The best passages whose texts and headings together stay within `limit` characters.
-
-    The first is cut when it alone is too long, so that something is always left.
-    """
-    kept: list[Passage] = []
-    left = limit
-    for passage in passages:
-        length = len(passage.text) + len(heading(passage))
-        if length <= left:
-            kept.append(passage)
-            left -= length
-        elif not kept:
-            kept.append(passage.model_copy(update={"text": passage.text[:limit]}))
-            break
-    return kept
-
-
-def as_context(passages: Iterable[Passage]) -> str:
-    """The passages as one text, each under its heading."""
-    return "\n\n".join(f"# {heading(passage)}\n{passage.text}" for passage in passages)
-
 
 OTHER_HEADINGS = (
     "source",
@@ -63,45 +24,96 @@ MARKUP = " \t#*_:>-\uff1a"
 ENTRY = re.compile(r"^\s*(?:[-*+\u2022]|\d{1,3}[.)]|\[C\d+\])")
 
 
-def sources_of(references: Iterable[Marked]) -> list[Source]:
+def heading(passage: Passage | SourceReference) -> str:
+    """Title and section of a passage on one line."""
+    return " > ".join(part for part in (passage.title, passage.section) if part)
+
+
+def with_heading(reference: SourceReference) -> str:
+    """The text of a passage below its heading, which a statement may take for granted."""
+    return f"# {heading(reference)}\n\n{reference.text}"
+
+
+def as_context(passages: Iterable[Passage]) -> str:
+    """The passages as one text, each under its heading."""
+    return "\n\n".join(f"# {heading(passage)}\n{passage.text}" for passage in passages)
+
+
+def fitting(passages: Iterable[Passage], limit: int) -> list[Passage]:
+    """The best passages whose texts and headings together stay within `limit` characters.
+
+    The first is cut when it alone is too long, so that something is always left.
+    """
+    chosen: list[Passage] = []
+    left = limit
+    for passage in passages:
+        length = len(passage.text) + len(heading(passage))
+        if length <= left:
+            chosen.append(passage)
+            left -= length
+        elif not chosen:
+            chosen.append(passage.model_copy(update={"text": passage.text[:limit]}))
+            break
+    return chosen
+
+
+def unmentioned(question: str, passages: Iterable[Passage | SourceReference]) -> list[str]:
+    """The words of the question that no passage mentions, as the user wrote them."""
+    mentioned_terms = {term for p in passages for term in terms(f"{p.title} {p.section} {p.text}")}
+    return [
+        word for word in dict.fromkeys(content_words(question)) if stem(word) not in mentioned_terms
+    ]
+
+
+def with_sources(text: str, cited: Iterable[Marked], language: str) -> dict[str, Any]:
+    """Return the answer with the list of its sources below it, and the sources, as writes."""
+    sources = cited_sources(cited)
+    return {
+        "response": f"{text}\n\n{source_list(sources, language)}",
+        "sources_used": sources,
+    }
+
+
+def cited_sources(references: Iterable[Marked]) -> list[Source]:
     """The cited passages, each document's section once."""
     fields = ("title", "section", "source", "version", "score")
-    found: dict[tuple[str, str], Source] = {}
-    for r in references:
-        found.setdefault((r.document_id, r.section), Source(**{f: getattr(r, f) for f in fields}))
-    return list(found.values())
+    sources: dict[tuple[str, str], Source] = {}
+    for reference in references:
+        source = Source(**{name: getattr(reference, name) for name in fields})
+        sources.setdefault((reference.document_id, reference.section), source)
+    return list(sources.values())
 
 
 def source_list(sources: Sequence[Source], language: str) -> str:
     """The list under an answer: title — section — file or URL (version)."""
     lines = []
     for source in sources:
-        named = " — ".join(part for part in (source.title, source.section, source.source) if part)
+        entry = " — ".join(part for part in (source.title, source.section, source.source) if part)
         version = Phrase.VERSION.said_in(language, number=source.version)
-        lines.append(f"- {named} ({version})")
+        lines.append(f"- {entry} ({version})")
     return "\n".join([Phrase.SOURCES.said_in(language), *lines])
-
-
-def headings() -> frozenset[str]:
-    """What the line above a list of sources says, in lower case and without markup."""
-    own = (Phrase.SOURCES.said_in(language) for language in LOCALES)
-    return frozenset(bare(each) for each in (*own, *OTHER_HEADINGS))
-
-
-def bare(line: str) -> str:
-    """A line in lower case without the markup of a heading."""
-    return line.strip(MARKUP).casefold()
 
 
 def without_own_list(answer: str) -> str:
     """Return an answer without the list of sources its writer put at its end."""
     lines = answer.rstrip().splitlines()
-    named = headings()
+    headings = list_headings()
     for place in range(len(lines) - 1, -1, -1):
         heading = lines[place].replace("\uff1a", ":").partition(":")[0]
         below = [line for line in lines[place + 1 :] if line.strip()]
-        if bare(heading) in named:
+        if bare_line(heading) in headings:
             if all(ENTRY.match(line) or line.startswith((" ", "\t")) for line in below):
                 return "\n".join(lines[:place]).rstrip()
             return answer.rstrip()
     return answer.rstrip()
+
+
+def list_headings() -> frozenset[str]:
+    """What the line above a list of sources says, in lower case and without markup."""
+    phrases = (Phrase.SOURCES.said_in(language) for language in LOCALES)
+    return frozenset(map(bare_line, (*phrases, *OTHER_HEADINGS)))
+
+
+def bare_line(line: str) -> str:
+    """A line in lower case without the markup of a heading."""
+    return line.strip(MARKUP).casefold()

@@ -1,4 +1,4 @@
-"""Refusing: the fixed first line with which a model says that it cannot answer."""
+"""Refusal: the fixed first line with which a model says that it cannot answer."""
 
 import re
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ class Refusal:
 
 def refusal(line: str) -> Refusal | None:
     """Return what a line says is missing; None when it is an ordinary line."""
-    found = LINE.match(line)
-    if not found:
+    match = LINE.match(line)
+    if not match:
         return None
     # Without its marks first: they may keep an address apart, or hide it as code.
-    said = re.sub(r"[*_`#<>]", "", without_markers(normalised(found["missing"])))
-    missing = " ".join(harmless(said, Addresses([])).split())[:LONGEST]
-    word = (found["loose"] or found["strict"]).casefold()
+    text = re.sub(r"[*_`#<>]", "", without_markers(normalised(match["missing"])))
+    missing = " ".join(harmless(text, Addresses([])).split())[:LONGEST]
+    word = (match["loose"] or match["strict"]).casefold()
     return Refusal(REASONS[word], missing.strip(" .:\u3002"))
 
 
@@ -44,9 +44,9 @@ def may_refuse(beginning: str) -> bool:
     return any(word.startswith(beginning) for word in REASONS)
 
 
-def parted(answer: str) -> tuple[str, Refusal | None]:
+def split_refusals(answer: str) -> tuple[str, Refusal | None]:
     """Return an answer without the lines that refuse, and the first of these."""
     lines = answer.splitlines()
-    said = [refusal(line) for line in lines]
-    kept = [line for line, each in zip(lines, said, strict=True) if each is None]
-    return "\n".join(kept).strip(), next(filter(None, said), None)
+    refusals = [refusal(line) for line in lines]
+    answer_lines = [line for line, each in zip(lines, refusals, strict=True) if each is None]
+    return "\n".join(answer_lines).strip(), next(filter(None, refusals), None)

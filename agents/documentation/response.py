@@ -1,15 +1,12 @@
 """Response: answers from the passages, every statement cited and held against its passage."""
 
-from collections.abc import Sequence
-
 from agents.attributes import Reason, Remark, SourceReference
 from agents.contract import View, Writes, llm_agent
-from agents.documentation.citations.check import Checked, check
-from agents.documentation.citations.links import Addresses
+from agents.documentation.citations.check import CheckedAnswer, check
 from agents.documentation.citations.statements import whole
 from agents.documentation.extraction import extracted
-from agents.documentation.passages import source_list, sources_of, unmentioned, without_own_list
-from agents.documentation.refusal import Refusal, parted, refusal
+from agents.documentation.passages import unmentioned, with_sources, without_own_list
+from agents.documentation.refusal import Refusal, refusal, split_refusals
 from agents.documentation.streaming import Stream
 from agents.intake.history import history_blocks
 from agents.llm.model import Model
@@ -60,8 +57,7 @@ def answer(view: Assignment, llm: Model) -> Writes:
         return quote(view)
     if view.quality_returns or llm.tokens.attempt > 1:
         llm.tokens.replace()
-    held = Addresses(text for r in references for text in (r.text, r.source))
-    stream = Stream(llm.tokens, {r.marker for r in references}, held)
+    stream = Stream.quoting(references, llm.tokens)
     reply = llm.write(
         PROMPT,
         on_text=stream.take,
@@ -72,7 +68,7 @@ def answer(view: Assignment, llm: Model) -> Writes:
         history=history_blocks(view.history[-RECENT:]),
         review=view.quality_analysis,
     )
-    writes = _judged(view, reply, references)
+    writes = _accepted(view, reply)
     if "response" in writes:
         stream.finish(writes["response"])
     else:
@@ -80,45 +76,55 @@ def answer(view: Assignment, llm: Model) -> Writes:
     return writes
 
 
-def _judged(view: Assignment, reply: Reply, references: Sequence[SourceReference]) -> Writes:
+@answer.without_model
+def quote(view: Assignment) -> Writes:
+    """Quote what answers the question; ask when nothing does."""
+    quoted = extracted(
+        view.canonical_question,
+        view.source_references,
+        language=view.language,
+        notes=view.response_notes,
+        doubted=view.quality_analysis,
+    )
+    return quoted or _ask_back(view)
+
+
+def _accepted(view: Assignment, reply: Reply) -> Writes:
     """What becomes of a reply: an answer, or a question to the user."""
     language = view.language
     first = refusal(reply.text.strip().partition("\n")[0])
     if first:
-        return _declined(first, language)
+        return _refused(first, language)
     cut = reply.finish_reason == "length"
-    body, later = parted(without_own_list(whole(reply.text) if cut else reply.text))
-    checked = check(body, references, view.canonical_question)
+    body, later = split_refusals(without_own_list(whole(reply.text) if cut else reply.text))
+    checked = check(body, view.source_references, view.canonical_question)
     if not checked.citations:
         if not checked.removed:
             raise ModelFailure(Outcome.MALFORMED, "the answer cites no passage that it was given")
-        return _asks(view)
-    return _written(checked, later, language) | {"generation_error": CUT if cut else ""}
+        return _ask_back(view)
+    return _answered(checked, later, language) | {"generation_error": CUT if cut else ""}
 
 
-def _written(checked: Checked, later: Refusal | None, language: str) -> Writes:
-    cited = {each.marker: each for each in checked.citations}
-    sources = sources_of(cited.values())
+def _answered(checked: CheckedAnswer, later: Refusal | None, language: str) -> Writes:
     parts = [checked.text]
     if later and later.missing:
         parts.append(Phrase.NOT_COVERED.said_in(language, missing=later.missing))
-    return {
-        "response": "\n\n".join([*parts, source_list(sources, language)]),
+    cited = {citation.marker: citation for citation in checked.citations}
+    return with_sources("\n\n".join(parts), cited.values(), language) | {
         "citations_used": checked.citations,
-        "sources_used": sources,
         "generation_confidence": checked.confidence,
         "validation_result": checked.findings(),
     }
 
 
-def _declined(refused: Refusal, language: str) -> Writes:
+def _refused(refused: Refusal, language: str) -> Writes:
     """The model says what is missing for an answer."""
-    asked = Phrase.NEEDED if refused.reason is Reason.MISSING_DETAILS else Phrase.NOT_COVERED
-    message = asked.said_in(language, missing=refused.missing) if refused.missing else ""
+    phrase = Phrase.NEEDED if refused.reason is Reason.MISSING_DETAILS else Phrase.NOT_COVERED
+    message = phrase.said_in(language, missing=refused.missing) if refused.missing else ""
     return _clarification(refused.reason, message)
 
 
-def _asks(view: Assignment) -> Writes:
+def _ask_back(view: Assignment) -> Writes:
     """Nothing to say with a source: name what the passages do not mention."""
     question = view.canonical_question
     missing = unmentioned(question, view.source_references)
@@ -138,16 +144,3 @@ def _clarification(reason: Reason, message: str) -> Writes:
         "clarification_message": message,
         "generation_confidence": 0.0,
     }
-
-
-@answer.without_model
-def quote(view: Assignment) -> Writes:
-    """Quote what answers the question; ask when nothing does."""
-    quoted = extracted(
-        view.canonical_question,
-        view.source_references,
-        language=view.language,
-        notes=view.response_notes,
-        doubted=view.quality_analysis,
-    )
-    return quoted or _asks(view)

@@ -29,18 +29,20 @@ class Query(View):
 def find(view: Query) -> Writes:
     """Search the conversation's collections; `refined_query` joins in when there is one."""
     question = view.canonical_question or view.text_eng
-    found = search(
+    results = search(
         question,
         collections=view.collections,
         limit=view.retrieval_k or settings.SEARCH_RESULTS_LIMIT,
         alternative=view.refined_query,
         reuse=f"{view.owner}/{view.user_id}",
     )
-    passages = [Passage.model_validate(passage, from_attributes=True) for passage in found.passages]
+    passages = [
+        Passage.model_validate(passage, from_attributes=True) for passage in results.passages
+    ]
     return {
         "search_results": passages,
         "search_context": as_context(fitting(passages, settings.MAX_CONTEXT_LENGTH)),
-        "search_stats": found.stats,
-        "search_quality": found.quality,
-        "search_error": found.error,
+        "search_stats": results.stats,
+        "search_quality": results.quality,
+        "search_error": results.error,
     }

@@ -1,12 +1,13 @@
 """Streaming: what of an answer may be shown while a model still writes it."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from agents.attributes import SourceReference
 from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import known_only
-from agents.documentation.passages import bare, headings
+from agents.documentation.passages import bare_line, list_headings
 from agents.documentation.refusal import may_refuse, refusal
 from agents.llm.token_stream import TokenStream
 
@@ -30,15 +31,21 @@ class Stream:
     """
 
     tokens: TokenStream
-    known: Collection[str]  # markers that exist
-    held: Addresses
+    markers: Collection[str]  # markers that exist
+    addresses: Addresses
     shown: str = ""
     _waiting: str = ""
     _gap: str = ""
     _line_begins: bool = True
     _in_code: bool = False
     _closed: bool = False
-    _headings: frozenset[str] = field(default_factory=headings)
+    _headings: frozenset[str] = field(default_factory=list_headings)
+
+    @classmethod
+    def quoting(cls, references: Sequence[SourceReference], tokens: TokenStream) -> "Stream":
+        """Return a stream of an answer that may cite these, and name the addresses they hold."""
+        texts = (text for reference in references for text in (reference.text, reference.source))
+        return cls(tokens, {reference.marker for reference in references}, Addresses(texts))
 
     def take(self, text: str) -> None:
         """Take a piece as it arrives."""
@@ -66,15 +73,15 @@ class Stream:
 
     def _show(self, unit: str) -> None:
         if not self._in_code:
-            unit = harmless(known_only(unit, self.known), self.held)
+            unit = harmless(known_only(unit, self.markers), self.addresses)
         # White space is shown with what follows it: an answer does not begin or end with any.
         if not unit.strip():
             self._gap += unit
             return
-        told = self._gap + unit if self.shown else unit.lstrip()
+        piece = self._gap + unit if self.shown else unit.lstrip()
         self._gap = ""
-        self.shown += told
-        self.tokens.add(told)
+        self.shown += piece
+        self.tokens.add(piece)
 
     def _sure(self) -> int:
         """How many of the waiting characters are known for what they are; 0: none yet."""
@@ -102,10 +109,10 @@ class Stream:
         if self._in_code:
             return False
         heading, colon, _ = line.replace("\uff1a", ":").partition(":")
-        said = bare(heading)
-        if refusal(line) or (said in self._headings and (whole or colon)):
+        beginning = bare_line(heading)
+        if refusal(line) or (beginning in self._headings and (whole or colon)):
             self._closed = True
             return True
         return not whole and (
-            may_refuse(said) or any(each.startswith(said) for each in self._headings)
+            may_refuse(beginning) or any(each.startswith(beginning) for each in self._headings)
         )

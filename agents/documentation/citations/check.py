@@ -12,13 +12,19 @@ from agents.attributes import Citation, CitationStatus, SourceReference
 from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import known_only, markers, normalised, without_markers
 from agents.documentation.citations.statements import Piece, pieces, without
-from agents.documentation.passages import said_by
+from agents.documentation.passages import with_heading
 from knowledge.sentences import FENCE, blocks, in_sentences
 
+# How much a statement of each status counts towards the answer's confidence.
+SUPPORT: dict[CitationStatus, float] = {
+    "verified": 1.0,
+    "reviewed": 1.0,
+    "weak": 0.75,
+    "unsupported": 0.0,
+}
 # Of 26,400 pairs of one question in two of twelve languages (XQuAD, 200 questions) 1.4 % are called
 # unsupported, and 7 % of those with a number: spelled there, or "XXXIII". How that is for claims
 # beside their passages, `evaluate citations` measures.
-
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
 WORD = re.compile(
     r"(?:(?<![^\s(])[-+\u2212\u2013])?\d+(?:[.,:/\u2013-]\d+)*"  # -5, 1.5, 3-5, 10:30
@@ -29,7 +35,6 @@ ONE_WAY = str.maketrans("\u2013\u2212\uff1f\u061f", "--??")
 # What counts, joins or leads is said, and a question states nothing: these are words.
 SAID = frozenset("?%\u2030&@#/\u00a7")
 MARKDOWN = frozenset("`|")
-
 ADDRESS = re.compile(
     r"(?:https?:)?//[^\s)>\]]+|www\.[^\s)>\]]+|[\w.+-]+@[\w-]+\.[\w.]+"
     r"|(?<![\w.])(?:\.{1,2}|~)?(?:/[\w.-]+){2,}"  # /etc/docent
@@ -59,7 +64,33 @@ MANY_CAPITALS = 0.25
 ALIKE, ENDING = 4, 3
 
 
-class Passage:
+@dataclass
+class CheckedAnswer:
+    """An answer after the check, with what was found."""
+
+    text: str
+    citations: list[Citation] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)  # statements that name what no passage has
+    unknown: list[str] = field(default_factory=list)  # markers of passages that were not given
+    uncited: list[str] = field(default_factory=list)  # statements without a marker
+
+    @property
+    def confidence(self) -> float:
+        """Share of the statements that hold, 0 to 1; an uncited one does not."""
+        statuses = {each.quote: each.citation_status for each in self.citations}
+        count = len(statuses) + len(self.uncited)
+        return sum(SUPPORT[each] for each in statuses.values()) / count if count else 0.0
+
+    def findings(self) -> dict[str, Any]:
+        """Return what the check took out, as JSON values."""
+        return {
+            "removed": self.removed,
+            "removed_markers": self.unknown,
+            "uncited": len(self.uncited),
+        }
+
+
+class PassageText:
     """A passage as its words, and the places where a sentence begins or ends."""
 
     def __init__(self, text: str) -> None:
@@ -71,31 +102,32 @@ class Passage:
 
     def has(self, statement: str) -> bool:
         """Whether it has a statement word for word, and nothing of a sentence was left out."""
-        said = [word for sentence in sentences(statement) for word in words_of(sentence)]
-        return bool(said) and any(
-            begin + len(said) in self._edges and self._words[begin : begin + len(said)] == said
+        words = [word for sentence in sentences(statement) for word in words_of(sentence)]
+        return bool(words) and any(
+            begin + len(words) in self._edges and self._words[begin : begin + len(words)] == words
             for begin in self._edges
         )
 
 
-class Given:
-    """All passages that a writer was given, with their titles and sources."""
+class Particulars:
+    """The numbers, names, code and addresses of some texts, and what of them a statement adds."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._text = "\n\n".join(texts)
         self._plain = " ".join(self._text.casefold().split())
 
     def lacks(self, statement: str) -> list[str]:
-        """Return the numbers, names, pieces of code and addresses that are in none of them."""
+        """Return the numbers, names, code and addresses of a statement that no text has."""
         text = without_markers(statement)
-        code, bare = CODE.findall(text), _cased(CODE.sub(" ", text))
-        exact = [each.rstrip(TRAILING) for each in ADDRESS.findall(bare)] + code
-        bare = VERSION.sub("", ADDRESS.sub(" ", bare))
+        code, plain = CODE.findall(text), _cased(CODE.sub(" ", text))
+        exact = [each.rstrip(TRAILING) for each in ADDRESS.findall(plain)] + code
+        plain = VERSION.sub("", ADDRESS.sub(" ", plain))
+        numbers = NUMBER.findall(IDENTIFIER.sub(" ", plain))
         return [
             *(each for each in exact if " ".join(each.casefold().split()) not in self._plain),
-            *(each for each in IDENTIFIER.findall(bare) if not self._identifies(each)),
-            *(each for each in NUMBER.findall(IDENTIFIER.sub(" ", bare)) if not self._counts(each)),
-            *(each for each in self._names(bare) if not any(_alike(each, w) for w in self._words)),
+            *(each for each in IDENTIFIER.findall(plain) if not self._has_identifier(each)),
+            *(each for each in numbers if not self._has_number(each)),
+            *(each for each in self._names(plain) if not self._has_name(each)),
         ]
 
     @cached_property
@@ -111,33 +143,139 @@ class Given:
     @cached_property
     def _marks_names(self) -> bool:
         """Whether a capital within a sentence tells a name from a word."""
-        found: list[str] = WITHIN.findall(self._text)
-        capitals = [each for each in found if each[0].isupper()]
-        return len(capitals) <= MANY_CAPITALS * len(found)
+        later_words: list[str] = WITHIN.findall(self._text)
+        capitals = [each for each in later_words if each[0].isupper()]
+        return len(capitals) <= MANY_CAPITALS * len(later_words)
 
-    def _identifies(self, name: str) -> bool:
+    def _has_identifier(self, name: str) -> bool:
         folded = name.casefold()
         if not WORDS.fullmatch(folded):
             return folded in self._plain
         return folded in self._words or any(_inflected(folded, word) for word in self._words)
 
-    def _counts(self, number: str) -> bool:
+    def _has_number(self, number: str) -> bool:
         parts = _parts(number)
         return _value(number) in self._numbers or (bool(parts) and self._numbers.issuperset(parts))
 
-    def _names(self, bare: str) -> list[str]:
-        lower = [each for each in LETTERS.findall(bare) if each.islower()]
-        shared = sum(each in self._words for each in lower)
-        if not lower or shared < SAME_LANGUAGE * len(lower) or not self._marks_names:
+    def _has_name(self, name: str) -> bool:
+        return any(_is_alike(name, word) for word in self._words)
+
+    def _names(self, plain: str) -> list[str]:
+        lower_words = [each for each in LETTERS.findall(plain) if each.islower()]
+        shared = sum(each in self._words for each in lower_words)
+        if not lower_words or shared < SAME_LANGUAGE * len(lower_words) or not self._marks_names:
             return []
-        return [each for each in WITHIN.findall(bare) if each[0].isupper()]
+        return [each for each in WITHIN.findall(plain) if each[0].isupper()]
+
+
+class Evidence:
+    """The passages of an answer, taken apart once for all that it states."""
+
+    def __init__(self, references: Sequence[SourceReference], question: str = "") -> None:
+        texts = [f"{with_heading(reference)}\n\n{reference.source}" for reference in references]
+        self._passages = {each.marker: PassageText(each.text) for each in references}
+        self._particulars = Particulars(texts)
+        self._with_question = Particulars([*texts, question])
+
+    def statuses(self, statement: str, cited: Sequence[str]) -> dict[str, CitationStatus]:
+        """Return what each of the passages that a statement cites says of it."""
+        if self._particulars.lacks(statement):
+            return dict.fromkeys(cited, "unsupported")
+        return {marker: self._status(statement, marker) for marker in cited}
+
+    def source(self, statement: str) -> str:
+        """Return the marker of the first passage that has a statement; empty when none has."""
+        having = (marker for marker, each in self._passages.items() if each.has(statement))
+        return next(having, "")
+
+    def invented(self, statement: str) -> bool:
+        """Whether a statement names what is neither in a passage nor in the question."""
+        return bool(self._with_question.lacks(statement))
+
+    def _status(self, statement: str, marker: str) -> CitationStatus:
+        if marker not in self._passages:
+            return "unsupported"
+        return "verified" if self._passages[marker].has(statement) else "weak"
+
+
+def check(answer: str, references: Sequence[SourceReference], question: str = "") -> CheckedAnswer:
+    """Check every statement of an answer; take out what does not hold.
+
+    Out go markers of passages that were not given or that add nothing to one that has the
+    statement word for word, statements that name what no passage has, and addresses that no
+    passage holds. A statement without a marker gets that of the passage that has it.
+    """
+    known = {reference.marker: reference for reference in references}
+    unknown = [marker for marker in markers(normalised(answer)) if marker not in known]
+    addresses = Addresses([text for r in references for text in (r.text, r.source)])
+    parts = pieces(harmless(known_only(answer, known), addresses))
+    evidence = Evidence(references, question)
+    checked = CheckedAnswer("", unknown=unknown)
+    dropped: list[Piece] = []
+    for place, piece in enumerate(parts):
+        if not piece.kind:
+            continue
+        cited = _cited_markers(parts, place) or _added_marker(piece, evidence)
+        statuses = evidence.statuses(piece.statement, cited)
+        if _is_taken_out(piece, statuses, evidence):
+            dropped.append(piece)
+            checked.removed.append(piece.statement)
+            continue
+        decisive = _decisive(statuses)
+        for marker in statuses.keys() - decisive.keys():
+            piece.text = piece.text.replace(f"[{marker}]", "", 1)
+        checked.citations += [
+            citation(known[marker], piece.statement, status) for marker, status in decisive.items()
+        ]
+        if not statuses and piece.claims:
+            checked.uncited.append(piece.statement)
+    checked.text = without(parts, dropped).strip()
+    return checked
+
+
+def _cited_markers(parts: Sequence[Piece], place: int) -> list[str]:
+    """The markers of a piece; code without any has those of the sentence that leads to it."""
+    piece = parts[place]
+    if piece.markers or piece.kind != "code":
+        return piece.markers
+    before = [part for part in parts[:place] if part.kind]
+    return before[-1].markers if before else []
+
+
+def _added_marker(piece: Piece, evidence: Evidence) -> list[str]:
+    """Give a piece without a marker that of the passage that has it; none when none has."""
+    marker = evidence.source(piece.statement) if piece.claims else ""
+    if marker:
+        piece.cite(marker)
+    return [marker] if marker else []
+
+
+def _is_taken_out(piece: Piece, statuses: dict[str, CitationStatus], evidence: Evidence) -> bool:
+    """Whether a piece is taken out: it names what is nowhere. Uncited, it may repeat the question.
+
+    All of the passages of one statement say "unsupported" of it, or none.
+    """
+    return "unsupported" in statuses.values() if statuses else evidence.invented(piece.statement)
+
+
+def _decisive(statuses: dict[str, CitationStatus]) -> dict[str, CitationStatus]:
+    """The passages that have the statement word for word; all of them where none has."""
+    return {
+        marker: status for marker, status in statuses.items() if status == "verified"
+    } or statuses
+
+
+def citation(reference: SourceReference, quote: str, status: CitationStatus) -> Citation:
+    """Return the citation of a passage for one statement of an answer."""
+    shared = reference.model_dump(exclude={"text"})
+    return Citation(quote=quote, citation_status=status, **shared)
 
 
 def support(statement: str, passage: str) -> CitationStatus:
     """Say how far a single passage supports a statement."""
-    if Given([passage]).lacks(statement):
+    if Particulars([passage]).lacks(statement):
         return "unsupported"
-    return "verified" if Passage(passage).has(statement) else "weak"
+    return "verified" if PassageText(passage).has(statement) else "weak"
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -155,17 +293,17 @@ def words_of(text: str) -> list[str]:
     A letter without case is a word by itself: many scripts that have none use no spaces. Numbers
     keep their signs and separators, and symbols such as "<" and "%" stay.
     """
-    found: list[str] = []
+    words: list[str] = []
     plain = normalize("NFC", LINK.sub(r"\1", without_markers(text))).casefold()
     for part in WORD.findall(plain.translate(ONE_WAY)):
         kind = category(part[0])[0]
         if part[0].isalpha():
-            found.extend(_parted(part))
-        elif kind == "M" and found:
-            found[-1] += part
+            words.extend(_words_in(part))
+        elif kind == "M" and words:
+            words[-1] += part
         elif part[-1].isdecimal() or part in SAID or (kind in "NS" and part not in MARKDOWN):
-            found.append(part)
-    return found
+            words.append(part)
+    return words
 
 
 def within(part: str, whole: str) -> bool:
@@ -173,7 +311,7 @@ def within(part: str, whole: str) -> bool:
     return f" {' '.join(words_of(part))} " in f" {' '.join(words_of(whole))} "
 
 
-def _parted(letters: str) -> Iterator[str]:
+def _words_in(letters: str) -> Iterator[str]:
     """Runs of letters that have case, and each letter by itself that has none."""
     for cased, run in groupby(letters, _has_case):
         together = "".join(run)
@@ -197,23 +335,25 @@ def _inflected(name: str, word: str) -> bool:
     return ending and long.startswith(short)
 
 
-def _alike(name: str, word: str) -> bool:
+def _is_alike(name: str, word: str) -> bool:
     """Whether a name is the word, perhaps in another case of its grammar."""
     folded = name.casefold()
-    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(folded, word, strict=False))))
-    different = max(len(folded), len(word)) - same
-    return not different or (same >= ALIKE and different <= ENDING) or _inflected(folded, word)
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(folded, word, strict=False))
+    same_letters = sum(1 for _ in pairs)
+    other_letters = max(len(folded), len(word)) - same_letters
+    differs_little = same_letters >= ALIKE and other_letters <= ENDING
+    return not other_letters or differs_little or _inflected(folded, word)
 
 
 def _value(number: str) -> str:
     """A number as it compares: without thousands' separators and needless zeros."""
-    written = "".join(str(decimal(each, each)) for each in number)
-    if THOUSANDS.fullmatch(written):
-        return "".join(DIGITS.findall(written))
-    whole, point, rest = re.sub("[,:]", ".", written).partition(".")
-    if point and rest.isdecimal():
-        return f"{whole.lstrip('0') or '0'}.{rest.rstrip('0')}".rstrip(".")
-    return written.lstrip("0") or "0"
+    digits = "".join(str(decimal(each, each)) for each in number)
+    if THOUSANDS.fullmatch(digits):
+        return "".join(DIGITS.findall(digits))
+    integer, point, fraction = re.sub("[,:]", ".", digits).partition(".")
+    if point and fraction.isdecimal():
+        return f"{integer.lstrip('0') or '0'}.{fraction.rstrip('0')}".rstrip(".")
+    return digits.lstrip("0") or "0"
 
 
 def _parts(number: str) -> list[str]:
@@ -221,136 +361,3 @@ def _parts(number: str) -> list[str]:
     parts = DIGITS.findall(number)
     compound = len(parts) > 2 or re.search(r"[/ \u00a0\u202f\u2013-]", number)
     return [_value(each) for each in parts] if compound else []
-
-
-# How much a statement of each status counts towards the answer's confidence.
-SUPPORT: dict[CitationStatus, float] = {
-    "verified": 1.0,
-    "reviewed": 1.0,
-    "weak": 0.75,
-    "unsupported": 0.0,
-}
-
-
-@dataclass
-class Checked:
-    """An answer after the check, with what was found."""
-
-    text: str
-    citations: list[Citation] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)  # statements that name what no passage has
-    unknown: list[str] = field(default_factory=list)  # markers of passages that were not given
-    uncited: list[str] = field(default_factory=list)  # statements without a marker
-
-    @property
-    def confidence(self) -> float:
-        """Share of the statements that hold, 0 to 1; an uncited one does not."""
-        status = {each.quote: each.citation_status for each in self.citations}
-        total = len(status) + len(self.uncited)
-        return sum(SUPPORT[each] for each in status.values()) / total if total else 0.0
-
-    def findings(self) -> dict[str, Any]:
-        """Return what the check took out, as JSON values."""
-        return {
-            "removed": self.removed,
-            "removed_markers": self.unknown,
-            "uncited": len(self.uncited),
-        }
-
-
-class Evidence:
-    """The passages of an answer, taken apart once for all that it states."""
-
-    def __init__(self, references: Sequence[SourceReference], question: str = "") -> None:
-        texts = [f"{said_by(reference)}\n\n{reference.source}" for reference in references]
-        self._passages = {each.marker: Passage(each.text) for each in references}
-        self._given = Given(texts)
-        self._asked = Given([*texts, question])
-
-    def statuses(self, statement: str, carried: Sequence[str]) -> dict[str, CitationStatus]:
-        """Return what each of the passages that a statement cites says of it."""
-        if self._given.lacks(statement):
-            return dict.fromkeys(carried, "unsupported")
-        return {marker: self._said(statement, marker) for marker in carried}
-
-    def source(self, statement: str) -> str:
-        """Return the marker of the first passage that has a statement; empty when none has."""
-        found = (marker for marker, each in self._passages.items() if each.has(statement))
-        return next(found, "")
-
-    def invented(self, statement: str) -> bool:
-        """Whether a statement names what is neither in a passage nor in the question."""
-        return bool(self._asked.lacks(statement))
-
-    def _said(self, statement: str, marker: str) -> CitationStatus:
-        if marker not in self._passages:
-            return "unsupported"
-        return "verified" if self._passages[marker].has(statement) else "weak"
-
-
-def check(answer: str, references: Sequence[SourceReference], question: str = "") -> Checked:
-    """Check every statement of an answer; take out what does not hold.
-
-    Out go markers of passages that were not given or that add nothing to one that has the
-    statement word for word, statements that name what no passage has, and addresses that no
-    passage holds. A statement without a marker gets that of the passage that has it.
-    """
-    known = {reference.marker: reference for reference in references}
-    unknown = [marker for marker in markers(normalised(answer)) if marker not in known]
-    held = Addresses([text for r in references for text in (r.text, r.source)])
-    parts = pieces(harmless(known_only(answer, known), held))
-    evidence = Evidence(references, question)
-    found = Checked("", unknown=unknown)
-    dropped: list[Piece] = []
-    for place, piece in enumerate(parts):
-        if not piece.kind:
-            continue
-        carried = _carried(parts, place) or _given(piece, evidence)
-        verdict = evidence.statuses(piece.said, carried)
-        if _falls(piece, verdict, evidence):
-            dropped.append(piece)
-            found.removed.append(piece.said)
-            continue
-        for marker in verdict.keys() - (kept := _telling(verdict)).keys():
-            piece.text = piece.text.replace(f"[{marker}]", "", 1)
-        found.citations += [citation(known[m], piece.said, each) for m, each in kept.items()]
-        if not verdict and piece.claims:
-            found.uncited.append(piece.said)
-    found.text = without(parts, dropped).strip()
-    return found
-
-
-def _given(piece: Piece, evidence: Evidence) -> list[str]:
-    """Give a piece without a marker that of the passage that has it; none when none has."""
-    marker = evidence.source(piece.said) if piece.claims else ""
-    if marker:
-        piece.cite(marker)
-    return [marker] if marker else []
-
-
-def _falls(piece: Piece, verdict: dict[str, CitationStatus], evidence: Evidence) -> bool:
-    """Whether a piece is taken out: it names what is nowhere. Uncited, it may repeat the question.
-
-    All of the passages of one statement say "unsupported" of it, or none.
-    """
-    return "unsupported" in verdict.values() if verdict else evidence.invented(piece.said)
-
-
-def _telling(verdict: dict[str, CitationStatus]) -> dict[str, CitationStatus]:
-    """The passages that have the statement word for word; all of them where none has."""
-    return {m: each for m, each in verdict.items() if each == "verified"} or verdict
-
-
-def _carried(parts: Sequence[Piece], place: int) -> list[str]:
-    """The markers of a piece; code without any has those of the sentence that leads to it."""
-    piece = parts[place]
-    if piece.markers or piece.kind != "code":
-        return piece.markers
-    before = [each for each in parts[:place] if each.kind]
-    return before[-1].markers if before else []
-
-
-def citation(reference: SourceReference, quote: str, status: CitationStatus) -> Citation:
-    """Return the citation of a passage for one statement of an answer."""
-    shared = reference.model_dump(exclude={"text"})
-    return Citation(quote=quote, citation_status=status, **shared)

@@ -51,28 +51,28 @@ def _host(address: str) -> str:
         return ""
 
 
-def harmless(text: str, held: Addresses) -> str:
-    """Return `text` with images, links and addresses that `held` does not know taken out.
+def harmless(text: str, addresses: Addresses) -> str:
+    """Return `text` with images, links and addresses that `addresses` does not hold taken out.
 
     Of a link its words stay, of an image what it shows; code stays as it is.
     """
 
-    def kept(found: re.Match[str]) -> str:
-        if found["code"] is not None:
-            return found[0]
-        if found["label"] is not None:
-            known = held.hold(found["target"], image=found["image"] is not None)
-            return found[0] if known else harmless(found["label"], held)
-        if found["bare"] is not None:
-            stays = held.hold(found["bare"])
-            return found[0] if stays else _punctuation(found["bare"])
+    def replacement(match: re.Match[str]) -> str:
+        if match["code"] is not None:
+            return match[0]
+        if match["label"] is not None:
+            known = addresses.hold(match["target"], image=match["image"] is not None)
+            return match[0] if known else harmless(match["label"], addresses)
+        if match["bare"] is not None:
+            stays = addresses.hold(match["bare"])
+            return match[0] if stays else _punctuation(match["bare"])
         return ""
 
     # What is taken out may have hidden another: a link within a link, an address around a tag.
-    less = FOUND.sub(kept, text)
-    while less != text:
-        text, less = less, FOUND.sub(kept, less)
-    return less
+    cleaned = FOUND.sub(replacement, text)
+    while cleaned != text:
+        text, cleaned = cleaned, FOUND.sub(replacement, cleaned)
+    return cleaned
 
 
 def _punctuation(address: str) -> str:

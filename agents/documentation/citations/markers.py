@@ -1,4 +1,4 @@
-"""Citing: the markers in an answer, `[C1]`, and the many ways a model writes them."""
+"""Markers: `[C1]` in an answer, and the many ways a model writes them."""
 
 import re
 from collections.abc import Callable, Collection
@@ -37,11 +37,11 @@ def known_only(text: str, known: Collection[str]) -> str:
 
 
 def _rewritten(keep: Callable[[str], bool]) -> Callable[[re.Match[str]], str]:
-    def rewrite(found: re.Match[str]) -> str:
-        if found["code"] is not None:
-            return found[0]
-        named = dict.fromkeys(f"C{int(number)}" for number in re.findall(r"\d+", found["list"]))
-        kept = "".join(f"[{marker}]" for marker in named if keep(marker))
-        return found["gap"] + kept if kept else ""
+    def rewrite(match: re.Match[str]) -> str:
+        if match["code"] is not None:
+            return match[0]
+        cited = dict.fromkeys(f"C{int(number)}" for number in re.findall(r"\d+", match["list"]))
+        allowed = "".join(f"[{marker}]" for marker in cited if keep(marker))
+        return match["gap"] + allowed if allowed else ""
 
     return rewrite

@@ -1,4 +1,4 @@
-"""Pieces: an answer taken apart into what it states, so that one statement can be taken out."""
+"""Statements: an answer taken apart into what it states, so that one statement can be taken out."""
 
 import re
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Piece:
     kind: str = ""  # "prose", "item", "code" or "row"; empty: it states nothing
 
     @property
-    def said(self) -> str:
+    def statement(self) -> str:
         """What it states, without markers and fences."""
         bare = without_markers(self.text)
         if self.kind == "code":
@@ -53,9 +53,9 @@ class Piece:
     @property
     def claims(self) -> bool:
         """Whether it says something that needs a source."""
-        if not self.kind or self.said.rstrip("*_ ").endswith(LEADS):
+        if not self.kind or self.statement.rstrip("*_ ").endswith(LEADS):
             return False
-        return self.kind == "code" or len(content_words(self.said)) >= FEWEST_WORDS
+        return self.kind == "code" or len(content_words(self.statement)) >= FEWEST_WORDS
 
     def cite(self, marker: str) -> None:
         """Give it a marker."""
@@ -69,27 +69,27 @@ class Piece:
 
 def pieces(answer: str) -> list[Piece]:
     """Take an answer apart; markers that stand alone on a line belong to what is before them."""
-    found: list[Piece] = []
+    parts: list[Piece] = []
     lines = answer.splitlines(keepends=True)
     place = 0
     while place < len(lines):
         line, end = lines[place], place + 1
-        stating = [each for each in found if each.kind]
+        stating = [each for each in parts if each.kind]
         if fence := FENCE.match(line):
             end = closing(lines, place, fence[1])
-            found.append(Piece("".join(lines[place:end]), place, "code"))
+            parts.append(Piece("".join(lines[place:end]), place, "code"))
         elif ONLY_MARKS.match(line) and stating:
-            since = found[found.index(stating[-1]) + 1 :]
+            since = parts[parts.index(stating[-1]) + 1 :]
             stating[-1].text += "".join(each.text for each in since) + line
-            del found[len(found) - len(since) :]
+            del parts[len(parts) - len(since) :]
         else:
-            found.extend(_of_line(line, place))
+            parts.extend(_of_line(line, place))
         place = end
-    for above, below in pairwise(found):
+    for above, below in pairwise(parts):
         # The first row of a table names its columns.
         if above.kind == "row" and below.text.strip() and RULE.match(below.text):
             above.kind = ""
-    return found
+    return parts
 
 
 def _of_line(line: str, place: int) -> Iterator[Piece]:
@@ -120,18 +120,18 @@ def _sentences(text: str) -> Iterator[str]:
 
 def without(all_pieces: list[Piece], dropped: list[Piece]) -> str:
     """Return the answer without some pieces; what only led to them goes with them."""
-    gone = [id(each) for each in dropped]
-    kept = [each for each in all_pieces if id(each) not in gone]
-    emptied = {each.line for each in dropped} - {each.line for each in kept if each.kind}
-    kept = [each for each in kept if each.line not in emptied]
-    text = "".join(_ended(each, kept) for each in kept)
+    dropped_ids = [id(each) for each in dropped]
+    remaining = [each for each in all_pieces if id(each) not in dropped_ids]
+    emptied = {each.line for each in dropped} - {each.line for each in remaining if each.kind}
+    remaining = [each for each in remaining if each.line not in emptied]
+    text = "".join(_ended(each, remaining) for each in remaining)
     return _without_loose_ends(text.split("\n")) if dropped else text
 
 
-def _ended(piece: Piece, kept: list[Piece]) -> str:
+def _ended(piece: Piece, remaining: list[Piece]) -> str:
     """The piece's text; it ends its line when what ended the line was taken out."""
-    place = next(number for number, each in enumerate(kept) if each is piece)
-    last = place + 1 == len(kept) or kept[place + 1].line != piece.line
+    place = next(number for number, each in enumerate(remaining) if each is piece)
+    last = place + 1 == len(remaining) or remaining[place + 1].line != piece.line
     return (
         piece.text.rstrip() + "\n" if last and piece.kind and piece.kind != "code" else piece.text
     )
@@ -139,14 +139,14 @@ def _ended(piece: Piece, kept: list[Piece]) -> str:
 
 def _without_loose_ends(lines: list[str]) -> str:
     """Drop headings and lead-ins with nothing below, and gaps that became too wide."""
-    kept: list[str] = []
+    remaining: list[str] = []
     for line in reversed(lines):
-        below = next((each for each in reversed(kept) if each.strip()), "")
+        below = next((each for each in reversed(remaining) if each.strip()), "")
         leads = line.rstrip().endswith(LEADS[:2]) and not markers(line)
         if (HEADING.match(line) and (not below or HEADING.match(below))) or (leads and not below):
             continue
-        kept.append(line)
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(reversed(kept))).strip()
+        remaining.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(reversed(remaining))).strip()
 
 
 def whole(answer: str) -> str:

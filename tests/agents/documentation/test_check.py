@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents.documentation.citations.check import Given, sentences, support, within, words_of
+from agents.documentation.citations.check import Particulars, sentences, support, within, words_of
 from prompts import prompt
 from tests.agents.passages import CLEANING, WARRANTY
 
@@ -65,18 +65,18 @@ def test_the_pairs_are_of_many_kinds_and_languages() -> None:
     ],
 )
 def test_a_number_is_found_by_its_value(written: str, held: str) -> None:
-    assert Given([f"It is {held}."]).lacks(f"It is {written}.") == []
+    assert Particulars([f"It is {held}."]).lacks(f"It is {written}.") == []
 
 
 @pytest.mark.parametrize(
     ("written", "held"), [("5", "3.5"), ("0.125", "125"), ("1.2.4", "1.2.3"), ("200", "20")]
 )
 def test_another_number_is_missed(written: str, held: str) -> None:
-    assert Given([f"It is {held}."]).lacks(f"It is {written}.") == [written]
+    assert Particulars([f"It is {held}."]).lacks(f"It is {written}.") == [written]
 
 
 def test_what_another_of_the_given_passages_names_is_not_from_nowhere() -> None:
-    assert Given([CLEANING, WARRANTY, "Care for 49 EUR"]).lacks("It costs 49 EUR.") == []
+    assert Particulars([CLEANING, WARRANTY, "Care for 49 EUR"]).lacks("It costs 49 EUR.") == []
 
 
 def test_where_every_noun_has_a_capital_none_is_a_name() -> None:

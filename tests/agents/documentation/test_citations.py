@@ -58,7 +58,7 @@ def test_the_pieces_of_an_answer_are_the_answer() -> None:
 
 
 def test_each_statement_keeps_its_own_markers() -> None:
-    said = {piece.said: piece.markers for piece in pieces(ANSWER) if piece.kind}
+    said = {piece.statement: piece.markers for piece in pieces(ANSWER) if piece.kind}
     assert said["It is needed often."] == ["C1"]
     assert said["Do it e.g. in May."] == ["C2"]
     assert said["Then rest."] == []
