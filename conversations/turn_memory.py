@@ -8,7 +8,7 @@ from django.conf import settings
 from django.dispatch import receiver
 from django.utils.timezone import now
 
-from agents.ending.summary import bounded, fact_noted
+from agents.ending.summary import bounded, fact_note
 from agents.envelopes import envelope_ended
 from agents.intake.route_stickiness import is_on_route
 from agents.models import Envelope
@@ -175,7 +175,7 @@ def _learn(conversation: Conversation, payload: dict[str, Any]) -> None:
     known = distinct([*valid, *learnt.get("facts", [])])
     conversation.facts, former = known[-MAX_FACTS:], known[:-MAX_FACTS]
     if former:
-        notes = [fact_noted(fact, now().isoformat()) for fact in former]
+        notes = [fact_note(fact, now().isoformat()) for fact in former]
         conversation.summary = bounded([*conversation.summary.splitlines(), *notes])
 
 

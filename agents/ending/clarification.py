@@ -20,44 +20,16 @@ from agents.names import Role
 from agents.words import ENGLISH, Phrase, base, capabilities, english_name, reason_said
 from prompts.prompt import Block, Prompt
 
-MOST_OPTIONS = 4
-LONGEST_OPTION = 70
-
-
-def options(passages: Sequence[Passage], most: int = MOST_OPTIONS) -> list[str]:
-    """What to choose from, best first: titles, with the section where one title is not enough.
-
-    Different documents come before several sections of one.
-    """
-    if len({p.document_id for p in passages}) == 1:
-        return _distinct((_section(p) or p.title for p in passages), most)
-    seen: Counter[str] = Counter()
-    ranked = []
-    for rank, passage in enumerate(passages):
-        ranked.append((seen[passage.document_id], rank, passage))
-        seen[passage.document_id] += 1
-    firsts = [p for place, _, p in sorted(ranked, key=lambda each: each[:2]) if place == 0]
-    return _distinct((_named(p) for p in firsts), most)
-
-
-def _section(passage: Passage) -> str:
-    return passage.section.rsplit(" > ", maxsplit=1)[-1].strip()
-
-
-def _named(passage: Passage) -> str:
-    """The title; the heading instead when the title is too long to choose by."""
-    title = passage.title.strip() or _section(passage)
-    return (_section(passage) or title) if len(title) > LONGEST_OPTION else title
-
-
-def _distinct(names: Iterable[str], most: int) -> list[str]:
-    found: dict[str, str] = {}
-    for name in names:
-        if name:
-            found.setdefault(name.casefold(), name)
-    return list(found.values())[:most]
-
-
+PROMPT = Prompt(
+    "clarification",
+    "language",
+    "reason",
+    "scope",
+    "details",
+    "questions",
+    "history",
+    "options",
+)
 # Reasons to which one of the options may be the answer.
 OPEN = frozenset(
     {
@@ -71,6 +43,8 @@ OPEN = frozenset(
 PARTICULAR = frozenset(
     {Reason.INSUFFICIENT_CONTEXT, Reason.MISSING_DETAILS, Reason.QUALITY_INSUFFICIENT}
 )
+MOST_OPTIONS = 4
+LONGEST_OPTION = 70
 # The model chooses among so many, and sees what was said last.
 MOST_CANDIDATES = 8
 RECENT = 4
@@ -87,19 +61,9 @@ FORBIDDEN = re.compile(
 )
 # Code, tags, links and pictures begin or end with one of these.
 MARKUP = re.compile(r"[`<>\[\]]")
-PROMPT = Prompt(
-    "clarification",
-    "language",
-    "reason",
-    "scope",
-    "details",
-    "questions",
-    "history",
-    "options",
-)
 
 
-class Asked(View):
+class Request(View):
     """What clarification reads: who asks what of the user, and what there is to offer."""
 
     needs_clarification: bool = False
@@ -116,66 +80,137 @@ class Asked(View):
     translation_confidence: float | None = None
 
 
-def _type(reason: Reason, offered: Sequence[str]) -> str:
-    if reason in DECLINING:
-        return "scope"
-    if reason in (Reason.AMBIGUOUS_QUERY, Reason.MULTIPLE_TOPICS):
-        return "ambiguity"
-    return "choice" if reason in OPEN and len(offered) > 1 else "context"
+class Wording(BaseModel):
+    """What the model says to the user."""
+
+    message: NonEmpty
+    lead: str
+    options: list[int]
 
 
-def _listed(lead: Phrase, offered: Sequence[str], language: str) -> str:
-    return "\n".join([lead.said_in(language), *(f"- {option}" for option in offered)])
+@llm_agent(
+    Role.CLARIFICATION,
+    reads=Request,
+    writes=("response", "clarification_type", "suggested_actions"),
+)
+def ask(view: Request, llm: Model) -> Writes:
+    """Let the model word the question and choose among what exists; close in fixed words.
 
-
-def _near(view: Asked) -> bool:
-    """Whether what was found is about the question, by search's own measure if there is one."""
-    stats = view.search_stats
-    confidence, threshold = stats.get("confidence"), stats.get("threshold")
-    passages = view.search_results
-    if confidence is None or threshold is None:
-        return any(p.cosine is None or p.cosine >= CLOSE for p in passages)
-    return bool(passages) and bool(confidence >= threshold)
-
-
-def _lead(view: Asked, reason: Reason) -> Phrase:
-    """What the options are, said no stronger than they were found."""
-    if reason in OPEN and reason is not Reason.VAGUE_REQUEST:
-        return Phrase.MEANT
-    near = _near(view)
-    return Phrase.NEARBY if near and reason in PARTICULAR else Phrase.COVERED
-
-
-def plain(text: str) -> str:
-    """Return what another agent's model wrote as words alone: no address, markup or marker.
-
-    What it has read may have told it to send the user somewhere. Code is words, too: where it
-    were left as it is, a piece of it could become a link beside other text.
+    Of what is declined the model sees the reason alone: so it cannot repeat it. Raises
+    ModelFailure for a reply that offers what was not given to it.
     """
-    nowhere = Addresses([])
-    said = harmless(without_markers(normalised(text.replace("`", ""))), nowhere)
-    # What was split by brackets is one address without them.
-    return " ".join(harmless(MARKUP.sub("", said), nowhere).split())[:LONGEST_PARTICULAR]
+    if _is_last_round(view):
+        return say(view)
+    reason = view.clarification_reason
+    language = view.language
+    declining = reason in DECLINING
+    candidates = _candidates(view, MOST_CANDIDATES)
+    wording = llm.ask(
+        PROMPT,
+        Wording,
+        documents=tuple(dict.fromkeys(p.document_id for p in view.search_results)),
+        language=english_name(language),
+        reason=f"{reason.value}: {reason_said(reason, ENGLISH)}",
+        scope=capabilities(ENGLISH, settings.DOMAIN_NAME),
+        details="" if declining else _message(view),
+        questions="" if declining else "\n".join(_questions(view)),
+        history=[] if declining else history_blocks(view.history[-RECENT:]),
+        options=[
+            Block("option", option, {"number": str(number)})
+            for number, option in enumerate(candidates, start=1)
+        ],
+    )
+    offered = chosen(wording, candidates) or candidates[:MOST_OPTIONS]
+    paragraphs = [wording.message]
+    if offered:
+        lead = wording.lead.strip() or _lead(view, reason).said_in(language)
+        paragraphs.append("\n".join([lead, *(f"- {option}" for option in offered)]))
+    return _writes(paragraphs, reason, offered, language)
 
 
-def _message(view: Asked) -> str:
-    return plain(view.clarification_message)
+@ask.without_model
+def say(view: Request) -> Writes:
+    """Say why, then offer what exists; after the last round close instead of asking."""
+    language = view.language
+    reason = view.clarification_reason
+    offered = _candidates(view)
+    if _is_last_round(view):
+        paragraphs = [
+            Phrase.CLOSING.said_in(language),
+            capabilities(language, settings.DOMAIN_NAME),
+        ]
+        if offered:
+            paragraphs.append(_listed(Phrase.COVERED, offered, language))
+    else:
+        paragraphs = _paragraphs(view, reason, offered, language)
+    return _writes(paragraphs, reason, offered, language)
 
 
-def _questions(view: Asked) -> list[str]:
-    return list(filter(None, map(plain, view.clarifying_questions)))
+def chosen(wording: Wording, candidates: Sequence[str]) -> list[str]:
+    """Return the options the model chose. Raises ModelFailure when it says more than it may."""
+    text = f"{wording.message}\n{wording.lead}"
+    if FORBIDDEN.search(text) or len(text) > LONGEST_MESSAGE:
+        raise ModelFailure(
+            Outcome.MALFORMED, "the clarification holds an address, a list, or far too much"
+        )
+    if unknown := [number for number in wording.options if not 1 <= number <= len(candidates)]:
+        raise ModelFailure(Outcome.MALFORMED, f"there is no option {unknown[0]} to offer")
+    return [candidates[number - 1] for number in dict.fromkeys(wording.options)][:MOST_OPTIONS]
 
 
-def _asked(view: Asked, reason: Reason, offered: Sequence[str], language: str) -> list[str]:
+def _is_last_round(view: Request) -> bool:
+    return bool(view.clarification_rounds >= settings.MAX_CLARIFICATION_ROUNDS)
+
+
+def _candidates(view: Request, most: int = MOST_OPTIONS) -> list[str]:
+    """What exists and can be offered: what was found, or else documents of the collection."""
+    return options(view.search_results, most) or view.offers[:most]
+
+
+def options(passages: Sequence[Passage], most: int = MOST_OPTIONS) -> list[str]:
+    """What to choose from, best first: titles, with the section where one title is not enough.
+
+    Different documents come before several sections of one.
+    """
+    if len({p.document_id for p in passages}) == 1:
+        return _distinct((_section(p) or p.title for p in passages), most)
+    sections: Counter[str] = Counter()
+    ranked = []
+    for rank, passage in enumerate(passages):
+        ranked.append((sections[passage.document_id], rank, passage))
+        sections[passage.document_id] += 1
+    firsts = [p for place, _, p in sorted(ranked, key=lambda each: each[:2]) if place == 0]
+    return _distinct((_named(p) for p in firsts), most)
+
+
+def _section(passage: Passage) -> str:
+    return passage.section.rsplit(" > ", maxsplit=1)[-1].strip()
+
+
+def _named(passage: Passage) -> str:
+    """The title; the heading instead when the title is too long to choose by."""
+    title = passage.title.strip() or _section(passage)
+    return (_section(passage) or title) if len(title) > LONGEST_OPTION else title
+
+
+def _distinct(names: Iterable[str], most: int) -> list[str]:
+    spellings: dict[str, str] = {}
+    for name in names:
+        if name:
+            spellings.setdefault(name.casefold(), name)
+    return list(spellings.values())[:most]
+
+
+def _paragraphs(view: Request, reason: Reason, offered: Sequence[str], language: str) -> list[str]:
     """The paragraphs of a question back: what is unclear, then what to choose from."""
     passages = view.search_results
-    first = [reason_said(reason, language)]
+    opening = [reason_said(reason, language)]
     if reason in PARTICULAR:
-        first.extend(filter(None, [_message(view)]))
-        written = sorted({p.language for p in passages} - {base(language)})
-        if written and view.translation_confidence == 0:
-            first.append(Phrase.NOT_TRANSLATED.said_in(language, languages=", ".join(written)))
-    paragraphs = [" ".join(first)]
+        opening.extend(filter(None, [_message(view)]))
+        languages = sorted({p.language for p in passages} - {base(language)})
+        if languages and view.translation_confidence == 0:
+            opening.append(Phrase.NOT_TRANSLATED.said_in(language, languages=", ".join(languages)))
+    paragraphs = [" ".join(opening)]
     if reason in DECLINING:
         paragraphs.append(capabilities(language, settings.DOMAIN_NAME))
     if offered:
@@ -188,94 +223,49 @@ def _asked(view: Asked, reason: Reason, offered: Sequence[str], language: str) -
     return paragraphs
 
 
-def _closes(view: Asked) -> bool:
-    return bool(view.clarification_rounds >= settings.MAX_CLARIFICATION_ROUNDS)
+def _lead(view: Request, reason: Reason) -> Phrase:
+    """What the options are, said no stronger than they were found."""
+    if reason in OPEN and reason is not Reason.VAGUE_REQUEST:
+        return Phrase.MEANT
+    near = _is_near(view)
+    return Phrase.NEARBY if near and reason in PARTICULAR else Phrase.COVERED
 
 
-def _candidates(view: Asked, most: int = MOST_OPTIONS) -> list[str]:
-    """What exists and can be offered: what was found, or else documents of the collection."""
-    return options(view.search_results, most) or view.offers[:most]
+def _is_near(view: Request) -> bool:
+    """Whether what was found is about the question, by search's own measure if there is one."""
+    stats = view.search_stats
+    confidence, threshold = stats.get("confidence"), stats.get("threshold")
+    passages = view.search_results
+    if confidence is None or threshold is None:
+        return any(p.cosine is None or p.cosine >= CLOSE for p in passages)
+    return bool(passages) and bool(confidence >= threshold)
 
 
-class Wording(BaseModel):
-    """What the model says to the user."""
-
-    message: NonEmpty
-    lead: str
-    options: list[int]
+def _listed(lead: Phrase, offered: Sequence[str], language: str) -> str:
+    return "\n".join([lead.said_in(language), *(f"- {option}" for option in offered)])
 
 
-@llm_agent(
-    Role.CLARIFICATION,
-    reads=Asked,
-    writes=("response", "clarification_type", "suggested_actions"),
-)
-def ask(view: Asked, llm: Model) -> Writes:
-    """Let the model word the question and choose among what exists; close in fixed words.
+def _message(view: Request) -> str:
+    return plain(view.clarification_message)
 
-    Of what is declined the model sees the reason alone: so it cannot repeat it. Raises
-    ModelFailure for a reply that offers what was not given to it.
+
+def _questions(view: Request) -> list[str]:
+    return list(filter(None, map(plain, view.clarifying_questions)))
+
+
+def plain(text: str) -> str:
+    """Return what another agent's model wrote as words alone: no address, markup or marker.
+
+    What it has read may have told it to send the user somewhere. Code is words, too: where it
+    were left as it is, a piece of it could become a link beside other text.
     """
-    if _closes(view):
-        return say(view)
-    reason = view.clarification_reason
-    language = view.language
-    declining = reason in DECLINING
-    candidates = _candidates(view, MOST_CANDIDATES)
-    said = llm.ask(
-        PROMPT,
-        Wording,
-        documents=tuple(dict.fromkeys(p.document_id for p in view.search_results)),
-        language=english_name(language),
-        reason=f"{reason.value}: {reason_said(reason, ENGLISH)}",
-        scope=capabilities(ENGLISH, settings.DOMAIN_NAME),
-        details="" if declining else _message(view),
-        questions="" if declining else "\n".join(_questions(view)),
-        history=[] if declining else history_blocks(view.history[-RECENT:]),
-        options=[
-            Block("option", each, {"number": str(number)})
-            for number, each in enumerate(candidates, start=1)
-        ],
-    )
-    offered = chosen(said, candidates) or candidates[:MOST_OPTIONS]
-    paragraphs = [said.message]
-    if offered:
-        lead = said.lead.strip() or _lead(view, reason).said_in(language)
-        paragraphs.append("\n".join([lead, *(f"- {option}" for option in offered)]))
-    return _said(paragraphs, reason, offered, language)
+    nowhere = Addresses([])
+    words = harmless(without_markers(normalised(text.replace("`", ""))), nowhere)
+    # What was split by brackets is one address without them.
+    return " ".join(harmless(MARKUP.sub("", words), nowhere).split())[:LONGEST_PARTICULAR]
 
 
-def chosen(said: Wording, candidates: Sequence[str]) -> list[str]:
-    """Return the options the model chose. Raises ModelFailure when it says more than it may."""
-    text = f"{said.message}\n{said.lead}"
-    if FORBIDDEN.search(text) or len(text) > LONGEST_MESSAGE:
-        raise ModelFailure(
-            Outcome.MALFORMED, "the clarification holds an address, a list, or far too much"
-        )
-    if wrong := [each for each in said.options if not 1 <= each <= len(candidates)]:
-        raise ModelFailure(Outcome.MALFORMED, f"there is no option {wrong[0]} to offer")
-    return [candidates[each - 1] for each in dict.fromkeys(said.options)][:MOST_OPTIONS]
-
-
-@ask.without_model
-def say(view: Asked) -> Writes:
-    """Say why, then offer what exists; after the last round close instead of asking."""
-    language = view.language
-    reason = view.clarification_reason
-    offered = _candidates(view)
-    if _closes(view):
-        paragraphs = [
-            Phrase.CLOSING.said_in(language),
-            capabilities(language, settings.DOMAIN_NAME),
-        ]
-        if offered:
-            paragraphs.append(_listed(Phrase.COVERED, offered, language))
-    else:
-        paragraphs = _asked(view, reason, offered, language)
-    return _said(paragraphs, reason, offered, language)
-
-
-def _said(
+def _writes(
     paragraphs: Sequence[str], reason: Reason, offered: Sequence[str], language: str
 ) -> Writes:
     return {
@@ -283,3 +273,11 @@ def _said(
         "clarification_type": _type(reason, offered),
         "suggested_actions": list(offered) or [Phrase.SUGGEST_HELP.said_in(language)],
     }
+
+
+def _type(reason: Reason, offered: Sequence[str]) -> str:
+    if reason in DECLINING:
+        return "scope"
+    if reason in (Reason.AMBIGUOUS_QUERY, Reason.MULTIPLE_TOPICS):
+        return "ambiguity"
+    return "choice" if reason in OPEN and len(offered) > 1 else "context"

@@ -11,23 +11,8 @@ from agents.words import ENGLISH, LOCALES, Phrase, base, capabilities, named_in
 SHOWN = 40
 
 
-def _help(language: str) -> str:
-    return f"{capabilities(language, settings.DOMAIN_NAME)} {Phrase.COMMANDS.said_in(language)}"
-
-
-def _set_language(wish: str, language: str) -> Writes:
-    chosen = named_in(wish)
-    if chosen is None:
-        return {"response": Phrase.LANGUAGE_WHICH.said_in(language, examples=", ".join(LOCALES))}
-    if base(chosen) in LOCALES:
-        response = Phrase.LANGUAGE_SET.said_in(chosen)
-    else:
-        response = Phrase.LANGUAGE_OTHER.said_in(chosen, name=wish.strip()[:SHOWN])
-    return {"response": response, "memory_updates": MemoryUpdates(language_preference=chosen)}
-
-
 class Typed(View):
-    """What the command reads."""
+    """What the command reads: what was typed."""
 
     text: str = ""
     language_preference: str | None = None
@@ -47,3 +32,18 @@ def obey(view: Typed) -> Writes:
             return _set_language(rest, language)
     unknown = Phrase.UNKNOWN_COMMAND.said_in(language, command=name[:SHOWN])
     return {"response": f"{unknown} {Phrase.COMMANDS.said_in(language)}"}
+
+
+def _set_language(request: str, language: str) -> Writes:
+    chosen = named_in(request)
+    if chosen is None:
+        return {"response": Phrase.LANGUAGE_WHICH.said_in(language, examples=", ".join(LOCALES))}
+    if base(chosen) in LOCALES:
+        response = Phrase.LANGUAGE_SET.said_in(chosen)
+    else:
+        response = Phrase.LANGUAGE_OTHER.said_in(chosen, name=request.strip()[:SHOWN])
+    return {"response": response, "memory_updates": MemoryUpdates(language_preference=chosen)}
+
+
+def _help(language: str) -> str:
+    return f"{capabilities(language, settings.DOMAIN_NAME)} {Phrase.COMMANDS.said_in(language)}"

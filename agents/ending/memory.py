@@ -12,11 +12,11 @@ from agents.ending.summary import (
     THOUSANDS,
     bounded,
     condensed,
-    noted,
+    note_of,
     particulars,
-    settled,
+    sayings,
+    settled_lines,
     shortened,
-    told,
 )
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
@@ -64,16 +64,16 @@ def condense(view: Leaving, llm: Model) -> Writes:
     leaving = view.leaving
     if not leaving:
         return {}
-    before = settled(view.summary)
-    found = llm.ask(
+    lines = settled_lines(view.summary)
+    reply = llm.ask(
         PROMPT,
         Condensed,
-        summary="\n".join(before),
+        summary="\n".join(lines),
         leaving=[_block(remark) for remark in leaving],
         facts="\n".join(view.facts),
     )
-    summary = found.summary.strip()
-    _refuse_forgetful(summary, before, leaving)
+    summary = reply.summary.strip()
+    _refuse_forgetful(summary, lines, leaving)
     return _update(summary, leaving[-1].time)
 
 
@@ -83,7 +83,7 @@ def note(view: Leaving) -> Writes:
     leaving = view.leaving
     if not leaving:
         return {}
-    lines = [*settled(view.summary), *map(noted, leaving)]
+    lines = [*settled_lines(view.summary), *map(note_of, leaving)]
     return _update(bounded(lines), leaving[-1].time)
 
 
@@ -93,9 +93,9 @@ def defer(view: Leaving, _: ModelFailure) -> Writes:
     leaving = view.leaving
     first = len(leaving) - _waiting(leaving)
     lines = [
-        *settled(view.summary),
-        *map(noted, leaving[:first]),
-        *(noted(remark, waiting=True) for remark in leaving[first:]),
+        *settled_lines(view.summary),
+        *map(note_of, leaving[:first]),
+        *(note_of(remark, waiting=True) for remark in leaving[first:]),
     ]
     return _update(bounded(lines), leaving[first - 1].time if first else None)
 
@@ -119,18 +119,18 @@ def _block(remark: Remark) -> Block:
     return Block("message", text, {"from": remark.role, "time": remark.time[:16]})
 
 
-def _refuse_forgetful(summary: str, before: Sequence[str], leaving: Sequence[Remark]) -> None:
+def _refuse_forgetful(summary: str, lines: Sequence[str], leaving: Sequence[Remark]) -> None:
     """Raise ModelFailure when too little of what was known, or was said now, is in the summary."""
-    prose = "\n".join(condensed(before))
-    known = [*_names(prose), *particulars(prose), *_few(told(before))]
-    said = _few([remark.text for remark in leaving if remark.role != "assistant"])
-    kept, numbers = summary.casefold(), set(digit_runs(THOUSANDS.sub("", summary)))
-    for wanted in (set(known), set(said)):
-        missing = [each for each in wanted if each.casefold() not in kept and each not in numbers]
-        if len(missing) > MOST_LOST * len(wanted):
+    prose = "\n".join(condensed(lines))
+    known_particulars = [*_names(prose), *particulars(prose), *_few(sayings(lines))]
+    message_particulars = _few([remark.text for remark in leaving if remark.role != "assistant"])
+    text, numbers = summary.casefold(), set(digit_runs(THOUSANDS.sub("", summary)))
+    for needed in (set(known_particulars), set(message_particulars)):
+        missing = [each for each in needed if each.casefold() not in text and each not in numbers]
+        if len(missing) > MOST_LOST * len(needed):
             raise ModelFailure(
                 Outcome.MALFORMED,
-                f"the summary leaves out {len(missing)} of {len(wanted)} names and numbers",
+                f"the summary leaves out {len(missing)} of {len(needed)} names and numbers",
             )
 
 
@@ -140,5 +140,5 @@ def _names(prose: str) -> list[str]:
 
 def _few(texts: Sequence[str]) -> list[str]:
     """The particulars of the texts, listings left out."""
-    found = [particulars(text) for text in texts]
-    return [each for some in found if len(some) <= FEW for each in some]
+    lists = [particulars(text) for text in texts]
+    return [each for some in lists if len(some) <= FEW for each in some]

@@ -1,4 +1,4 @@
-"""Noting: shortens messages to a line each, and keeps what only the user could tell again."""
+"""Summary: shortens messages to a line each, and keeps what only the user could tell again."""
 
 import re
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ FEWEST_DIGITS = 3
 THOUSANDS = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
 
 
-def noted(remark: Remark, *, waiting: bool = False) -> str:
+def note_of(remark: Remark, *, waiting: bool = False) -> str:
     """Return the note of a message; `waiting`: it leaves again, and its note gives way then."""
     return _line(remark.time, WAITING * waiting, SPEAKERS[remark.role], remark.text)
 
 
-def fact_noted(fact: str, time: str) -> str:
+def fact_note(fact: str, time: str) -> str:
     """Return the note of a fact about the user, known at an ISO 8601 time."""
     return _line(time, "", SPEAKERS["user"], fact)
 
@@ -38,7 +38,7 @@ def _line(time: str, mark: str, speaker: str, text: str) -> str:
     return f"[{time[:10]}{mark}] {speaker}: {shortened(text, LONGEST_LINE)}"
 
 
-def settled(summary: str) -> list[str]:
+def settled_lines(summary: str) -> list[str]:
     """Return the lines of a summary without the notes of messages that leave again."""
     return [line for line in summary.splitlines() if not _mark(line)]
 
@@ -48,11 +48,11 @@ def condensed(lines: Sequence[str]) -> list[str]:
     return [line for line in lines if not NOTE.match(line)]
 
 
-def told(lines: Sequence[str]) -> list[str]:
+def sayings(lines: Sequence[str]) -> list[str]:
     """Return what notes say that people said."""
     people = [SPEAKERS[role] for role in ("user", "staff")]
-    said = [NOTE.sub("", line).partition(": ") for line in lines if NOTE.match(line)]
-    return [text for speaker, _, text in said if speaker in people]
+    notes = [NOTE.sub("", line).partition(": ") for line in lines if NOTE.match(line)]
+    return [text for speaker, _, text in notes if speaker in people]
 
 
 def _mark(line: str) -> str:
@@ -75,18 +75,20 @@ def shortened(text: str, most: int) -> str:
     whole = " ".join(text.split())
     if len(whole) <= most:
         return whole
-    said = [_cut(each) for each in in_sentences(whole)]
-    kept: list[int] = []
+    sentences = [_cut(each) for each in in_sentences(whole)]
+    places: list[int] = []
     left = most
-    for place in sorted(range(len(said)), key=lambda each: (not _tells(said[each]), each)):
-        needs = len(said[place]) + len(GAP)
+    for place in sorted(
+        range(len(sentences)), key=lambda each: (not _is_telling(sentences[each]), each)
+    ):
+        needs = len(sentences[place]) + len(GAP)
         if needs <= left:
-            kept.append(place)
+            places.append(place)
             left -= needs
-    return GAP.join(said[place] for place in sorted(kept))
+    return GAP.join(sentences[place] for place in sorted(places))
 
 
-def _tells(sentence: str) -> bool:
+def _is_telling(sentence: str) -> bool:
     return bool(particulars(sentence) or wishes.lasting(sentence))
 
 
@@ -94,8 +96,8 @@ def _cut(sentence: str) -> str:
     """The beginning of a sentence that is too long, and the surroundings of its first numbers."""
     if len(sentence) <= LONGEST_SENTENCE:
         return sentence
-    found = list(dict.fromkeys(particulars(sentence)))[:MOST_SHOWN]
-    places = [place for each in found if (place := sentence.find(each)) >= 0]
+    numbers = list(dict.fromkeys(particulars(sentence)))[:MOST_SHOWN]
+    places = [place for each in numbers if (place := sentence.find(each)) >= 0]
     begin = LONGEST_SENTENCE - len(places) * (2 * AROUND + len(GAP))
     windows = [sentence[max(0, place - AROUND) : place + AROUND] for place in places]
     return GAP.join([sentence[:begin], *windows])
@@ -109,14 +111,14 @@ def bounded(lines: Sequence[str]) -> str:
     """
     notes = [place for place, line in enumerate(lines) if NOTE.match(line)]
     excess = sum(len(line) + 1 for line in lines) - LONGEST_SUMMARY
-    gone: set[int] = set()
-    for place in sorted(notes, key=lambda each: (bool(_told_particulars(lines[each])), each)):
+    dropped: set[int] = set()
+    for place in sorted(notes, key=lambda each: (bool(_particulars_of_note(lines[each])), each)):
         if excess <= 0:
             break
-        gone.add(place)
+        dropped.add(place)
         excess -= len(lines[place]) + 1
-    return "\n".join(line for place, line in enumerate(lines) if place not in gone)
+    return "\n".join(line for place, line in enumerate(lines) if place not in dropped)
 
 
-def _told_particulars(line: str) -> list[str]:
-    return [each for text in told([line]) for each in particulars(text)]
+def _particulars_of_note(line: str) -> list[str]:
+    return [each for text in sayings([line]) for each in particulars(text)]
