@@ -23,7 +23,7 @@ CHARACTERS_A_TOKEN = 4
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedFile:
     """One prompt file: what it renders to with its samples, or what is wrong with it."""
 
     name: str
@@ -38,38 +38,38 @@ class Checked:
         return sum(len(each["content"]) for each in messages) // CHARACTERS_A_TOKEN
 
 
-def checked() -> Iterator[Checked]:
+def checked_files() -> Iterator[CheckedFile]:
     """Yield every prompt file, those of PROMPTS_DIR first, and every prompt that has none."""
     if settings.PROMPTS_DIR:
         yield from _folder(Path(settings.PROMPTS_DIR))
     ours = list(_folder(FOLDER))
     yield from ours
     for name in sorted(set(DECLARED) - {each.name for each in ours}):
-        yield Checked(name, FOLDER / f"{name}{SUFFIX}", problem="there is no such file")
+        yield CheckedFile(name, FOLDER / f"{name}{SUFFIX}", problem="there is no such file")
 
 
-def _folder(folder: Path) -> Iterator[Checked]:
+def _folder(folder: Path) -> Iterator[CheckedFile]:
     try:
-        found = sorted(os.listdir(folder))
+        names = sorted(os.listdir(folder))
     except OSError as error:
-        yield Checked("", folder, problem=f"PROMPTS_DIR cannot be read: {error.strerror}")
+        yield CheckedFile("", folder, problem=f"PROMPTS_DIR cannot be read: {error.strerror}")
         return
-    for path in (folder / each for each in found if each.endswith(SUFFIX)):
+    for path in (folder / each for each in names if each.endswith(SUFFIX)):
         # Other files may lie there too: a README, say. `_data` is a part of every prompt.
         if NAME.match(path.stem) and not (folder == FOLDER and path.stem == NOTE):
             yield _file(path)
 
 
-def _file(path: Path) -> Checked:
+def _file(path: Path) -> CheckedFile:
     name = path.stem
     if name not in DECLARED:
         known = ", ".join(sorted(DECLARED))
-        return Checked(name, path, problem=f"nothing uses a prompt {name}; there are: {known}")
+        return CheckedFile(name, path, problem=f"nothing uses a prompt {name}; there are: {known}")
     try:
         with replaced(name, path.read_text(encoding="utf-8")) as text:
-            return Checked(name, path, DECLARED[name].render(samples(text)))
+            return CheckedFile(name, path, DECLARED[name].render(samples(text)))
     except (PromptError, OSError, UnicodeDecodeError) as error:
-        return Checked(name, path, problem=str(error))
+        return CheckedFile(name, path, problem=str(error))
 
 
 def samples(text: Text) -> dict[str, Any]:
@@ -79,13 +79,15 @@ def samples(text: Text) -> dict[str, Any]:
 
 def _sample(text: Text, name: str, value: Any) -> Any:
     pieces = value if isinstance(value, list) else [value]
-    if wrong := [each for each in pieces if not isinstance(each, str)]:
-        raise PromptError(f"prompt {text.name}: the sample of {name} holds {wrong[0]!r}, no text")
+    if others := [each for each in pieces if not isinstance(each, str)]:
+        raise PromptError(f"prompt {text.name}: the sample of {name} holds {others[0]!r}, no text")
     return [Block(name, each) for each in pieces] if isinstance(value, list) else value
 
 
 def prompts_fit(app_configs: Any, **_: Any) -> list[CheckMessage]:
     """Return an error for each prompt that is wrong, missing or of no use."""
     return [
-        Error(each.problem, obj=each.path, id="prompts.E001") for each in checked() if each.problem
+        Error(file.problem, obj=file.path, id="prompts.E001")
+        for file in checked_files()
+        if file.problem
     ]

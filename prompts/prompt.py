@@ -40,8 +40,8 @@ def _element(block: Block) -> str:
         if not ATTRIBUTE.match(value):
             raise ValueError(f"{value!r} was not written by Docent: it belongs into the text")
     tag = f"{block.name}-{salted_hmac('docent.prompts', text).hexdigest()[:8]}"
-    said = "".join(f' {name}="{value}"' for name, value in block.attributes.items())
-    return f"<{tag}{said}>\n{text}\n</{tag}>"
+    attributes = "".join(f' {name}="{value}"' for name, value in block.attributes.items())
+    return f"<{tag}{attributes}>\n{text}\n</{tag}>"
 
 
 DECLARED: dict[str, "Prompt"] = {}
@@ -71,12 +71,12 @@ class Prompt:
 
     def text(self) -> Text:
         """Return the file's text. Raises PromptError when it needs other variables."""
-        found = text(self.name)
-        if wrong := self.variables ^ set(found.kinds):
+        template = text(self.name)
+        if wrong := self.variables ^ set(template.kinds):
             raise PromptError(
                 f"prompt {self.name}: file and code differ in: {', '.join(sorted(wrong))}"
             )
-        return found
+        return template
 
     def render(self, values: Mapping[str, Any]) -> Rendered:
         """Return the messages with every variable filled in.
@@ -84,30 +84,27 @@ class Prompt:
         Data may be a string or a sequence of `Block`; it is marked as data whatever it says. Words
         and texts are strings. Raises PromptError for a variable too many or too few.
         """
-        found = self.text()
+        template = self.text()
         if wrong := self.variables ^ set(values):
             raise PromptError(f"prompt {self.name}: given and needed differ in: {sorted(wrong)}")
-        filled = {name: _filled(name, found, value) for name, value in values.items()}
+        words = {name: _filled(name, template, value) for name, value in values.items()}
 
-        def fill(template: str) -> str:
-            return PLACEHOLDER.sub(lambda match: filled[match[1]], template)
+        def fill(part: str) -> str:
+            return PLACEHOLDER.sub(lambda match: words[match[1]], part)
 
-        system = fill(found.system)
-        if "data" in found.kinds.values():
+        system = fill(template.system)
+        if "data" in template.kinds.values():
             system += f"\n\n{note()}"
         messages = (
             {"role": "system", "content": system},
-            {"role": "user", "content": fill(found.user)},
+            {"role": "user", "content": fill(template.user)},
         )
-        return Rendered(found.name, found.hash, messages)
+        return Rendered(template.name, template.hash, messages)
 
 
-def _filled(name: str, found: Text, value: Any) -> str:
-    if found.kinds[name] == "data":
+def _filled(name: str, template: Text, value: Any) -> str:
+    if template.kinds[name] == "data":
         return marked(name, value)
     if not isinstance(value, str):
-        raise PromptError(f"prompt {found.name}: {name} must be a string, not {type(value)}")
+        raise PromptError(f"prompt {template.name}: {name} must be a string, not {type(value)}")
     return value.strip() or NOTHING
-
-
-__all__ = ["DECLARED", "Block", "Prompt", "Rendered"]

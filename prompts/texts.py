@@ -42,26 +42,26 @@ class Text:
     @property
     def hash(self) -> str:
         """Twelve hex digits that change with every word of it, and of what is said beside it."""
-        told = [self.system, self.user]
+        parts = [self.system, self.user]
         if "data" in self.kinds.values():
-            told.append(note())
+            parts.append(note())
         if self.name != SHAPE:
-            told.append(text(SHAPE).user)
-        return hashlib.sha256("\0".join(told).encode()).hexdigest()[:12]
+            parts.append(text(SHAPE).user)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 
-def parse(name: str, written: str) -> Text:
+def parse(name: str, source: str) -> Text:
     """Return the prompt written in a file. Raises PromptError that says what is wrong."""
     try:
-        matter = frontmatter.loads(written)
+        document = frontmatter.loads(source)
     except yaml.YAMLError as error:
         raise PromptError(f"prompt {name}: its front matter is not YAML: {error}") from error
-    kinds: Any = matter.metadata.get("variables") or {}
-    samples: Any = matter.metadata.get("samples") or {}
-    system, *rest = USER.split(f"{matter.content}\n")
+    kinds: Any = document.metadata.get("variables") or {}
+    samples: Any = document.metadata.get("samples") or {}
+    system, *rest = USER.split(f"{document.content}\n")
     if len(rest) != 1:
         raise PromptError(f"prompt {name}: needs one line `<!-- user -->` before the user message")
-    _check(name, matter.content, system, kinds, samples)
+    _check(name, document.content, system, kinds, samples)
     return Text(name, system.strip(), rest[0].strip(), kinds, samples)
 
 
@@ -69,9 +69,9 @@ def _check(name: str, content: str, system: str, kinds: Any, samples: Any) -> No
     """Raise PromptError unless the variables are declared, of a kind, sampled, and in place."""
     if not (name.startswith("_") or content.startswith(f"# {name}\n")):
         raise PromptError(f"prompt {name}: its text must begin with the line `# {name}`")
-    used = set(PLACEHOLDER.findall(content))
-    if not isinstance(kinds, dict) or used != set(kinds):
-        raise PromptError(f"prompt {name}: uses {sorted(used)}, but declares {kinds!r}")
+    placeholders = set(PLACEHOLDER.findall(content))
+    if not isinstance(kinds, dict) or placeholders != set(kinds):
+        raise PromptError(f"prompt {name}: uses {sorted(placeholders)}, but declares {kinds!r}")
     if wrong := [each for each in kinds.values() if each not in KINDS]:
         raise PromptError(f"prompt {name}: no kind {wrong[0]!r}; allowed: {', '.join(KINDS)}")
     if data := [each for each in PLACEHOLDER.findall(system) if kinds[each] == "data"]:
@@ -85,8 +85,8 @@ def note() -> str:
     return (FOLDER / f"{NOTE}{SUFFIX}").read_text(encoding="utf-8").strip()
 
 
-_given: dict[str, Text] = {}
-_read: dict[str, tuple[float, Text]] = {}
+_replacements: dict[str, Text] = {}
+_cache: dict[str, tuple[float, Text]] = {}
 
 
 def text(name: str) -> Text:
@@ -95,15 +95,15 @@ def text(name: str) -> Text:
     A file of the same name in PROMPTS_DIR comes before ours. In development a file that changed
     is read again.
     """
-    if name in _given:
-        return _given[name]
-    if name in _read and not settings.DEBUG:
-        return _read[name][1]
+    if name in _replacements:
+        return _replacements[name]
+    if name in _cache and not settings.DEBUG:
+        return _cache[name][1]
     path = _path(name)
     changed = path.stat().st_mtime
-    if name not in _read or _read[name][0] != changed:
-        _read[name] = (changed, parse(name, path.read_text(encoding="utf-8")))
-    return _read[name][1]
+    if name not in _cache or _cache[name][0] != changed:
+        _cache[name] = (changed, parse(name, path.read_text(encoding="utf-8")))
+    return _cache[name][1]
 
 
 def _path(name: str) -> Path:
@@ -115,14 +115,14 @@ def _path(name: str) -> Path:
 
 
 @contextmanager
-def replaced(name: str, written: str) -> Iterator[Text]:
+def replaced(name: str, source: str) -> Iterator[Text]:
     """Put another text in a prompt's place, in this process, for the time of the block."""
-    before = _given.get(name)
-    _given[name] = parse(name, written)
+    previous = _replacements.get(name)
+    _replacements[name] = parse(name, source)
     try:
-        yield _given[name]
+        yield _replacements[name]
     finally:
-        if before is None:
-            del _given[name]
+        if previous is None:
+            del _replacements[name]
         else:
-            _given[name] = before
+            _replacements[name] = previous

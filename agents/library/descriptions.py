@@ -1,4 +1,4 @@
-"""Enriching: lets a model describe documents while they are taken in."""
+"""Descriptions: lets a model describe documents while they are taken in."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -38,7 +38,7 @@ def register() -> None:
     """Have documents described by the model, where there is one."""
     enrichment.register(describe)
     model_calls.register(
-        model_calls.DESCRIPTION, model_calls.Question(has_model, partial(answered, PROMPT))
+        model_calls.DESCRIPTION, model_calls.Question(has_model, partial(first_answers, PROMPT))
     )
 
 
@@ -52,14 +52,14 @@ def describe(page: Page, by_rules: Described) -> Described:
     if llm is None or enrichment.says_all(page):
         return by_rules
     try:
-        said = llm.ask(
+        description = llm.ask(
             PROMPT, Description, title=page.title, outline=outline(page), text=beginning(page)
         )
     except ModelFailure as failure:
         return replace(
             by_rules, warnings=[f"described by its own words, the model failed: {failure}"]
         )
-    return merged(page, by_rules, said)
+    return merged(page, by_rules, description)
 
 
 def has_model() -> bool:
@@ -67,7 +67,7 @@ def has_model() -> bool:
     return bool(settings.MODELS[ENRICHMENT].model)
 
 
-def answered(prompt: Prompt, digests: Collection[str]) -> Mapping[str, datetime]:
+def first_answers(prompt: Prompt, digests: Collection[str]) -> Mapping[str, datetime]:
     """Return when a model first answered this prompt about texts, by their digests."""
     subjects = {document_subject(digest): digest for digest in digests}
     # Of a deleted document the calls are kept without their replies.
@@ -102,16 +102,16 @@ def outline(page: Page) -> str:
     return "\n".join(enrichment.headings(page.content))[:OUTLINE]
 
 
-def merged(page: Page, by_rules: Described, said: Description) -> Described:
+def merged(page: Page, by_rules: Described, by_model: Description) -> Described:
     """Return the page's own words first, then the model's, then those found by rules."""
-    spoken = [word for each in said.keywords for word in enrichment.words(each)]
-    keywords = list(dict.fromkeys([*page.keywords, *spoken, *by_rules.keywords]))
-    points = [enrichment.shortened(each, enrichment.LINE_LENGTH) for each in said.keypoints]
+    model_words = [word for each in by_model.keywords for word in enrichment.words(each)]
+    keywords = list(dict.fromkeys([*page.keywords, *model_words, *by_rules.keywords]))
+    points = [enrichment.shortened(each, enrichment.LINE_LENGTH) for each in by_model.keypoints]
     return replace(
         by_rules,
         description=page.description
-        or enrichment.shortened(said.description, enrichment.LINE_LENGTH),
-        summary=page.summary or enrichment.shortened(said.summary, enrichment.SUMMARY_LENGTH),
+        or enrichment.shortened(by_model.description, enrichment.LINE_LENGTH),
+        summary=page.summary or enrichment.shortened(by_model.summary, enrichment.SUMMARY_LENGTH),
         keypoints=page.keypoints
         or [each for each in points if each][: enrichment.KEYPOINTS_LIMIT]
         or by_rules.keypoints,

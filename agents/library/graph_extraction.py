@@ -1,4 +1,4 @@
-"""Graphing: lets a model draw what documents state of things while they are taken in."""
+"""Graph extraction: lets a model find what documents state of things while they are taken in."""
 
 from calendar import monthrange
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from django.conf import settings
 from pydantic import BaseModel, Field
 
-from agents.library.descriptions import answered, has_model, model_of
+from agents.library.descriptions import first_answers, has_model, model_of
 from agents.llm.outcomes import ModelFailure
 from knowledge import graph, model_calls
 from knowledge.chunking import Part
@@ -58,7 +58,7 @@ class Tie(BaseModel):
     part: int
 
 
-class Drawn(BaseModel):
+class Extracted(BaseModel):
     """What the model finds in a document."""
 
     entities: list[Thing] = Field(max_length=100)
@@ -69,7 +69,7 @@ def register() -> None:
     """Have graphs drawn by the model, where there is one and KNOWLEDGE_GRAPH is set."""
     graph.register(draw)
     model_calls.register(
-        model_calls.RELATIONS, model_calls.Question(is_on, partial(answered, PROMPT))
+        model_calls.RELATIONS, model_calls.Question(is_on, partial(first_answers, PROMPT))
     )
 
 
@@ -83,15 +83,15 @@ def draw(page: Page, parts: Sequence[Part]) -> Graph:
     llm = model_of(page.content)
     if llm is None:
         return Graph(warnings=("no relations were taken in: KNOWLEDGE_GRAPH needs a model",))
-    read = readable(parts)
+    blocks = readable(parts)
     try:
-        drawn = llm.ask(PROMPT, Drawn, title=page.title, parts=read)
+        reply = llm.ask(PROMPT, Extracted, title=page.title, parts=blocks)
     except ModelFailure as failure:
         return Graph(warnings=(f"no relations were taken in, the model failed: {failure}",))
-    left = len(parts) - len(read)
+    left = len(parts) - len(blocks)
     return Graph(
-        entities=tuple(Named(each.name, each.kind, tuple(each.aliases)) for each in drawn.entities),
-        relations=tuple(map(stated, drawn.relations)),
+        entities=tuple(Named(each.name, each.kind, tuple(each.aliases)) for each in reply.entities),
+        relations=tuple(map(stated, reply.relations)),
         warnings=(f"relations were taken in without its last {left} chunks",) if left else (),
     )
 
@@ -117,9 +117,9 @@ def stated(tie: Tie) -> Stated:
     return Stated(tie.subject, tie.predicate, tie.object, tie.part - 1, begin, end)
 
 
-def day(said: str, *, is_last: bool = False) -> date | None:
+def day(text: str, *, is_last: bool = False) -> date | None:
     """Return the first or last day of a year, month or day; None for what is no such time."""
-    numbers = [int(each) for each in said.split("-") if each]
+    numbers = [int(each) for each in text.split("-") if each]
     if not numbers:
         return None
     year, month, *rest = numbers if len(numbers) > 1 else [*numbers, 12 if is_last else 1]

@@ -1,4 +1,4 @@
-"""Expanding: lets a model write what else to search for beside the question."""
+"""Query expansion: lets a model write what else to search for beside the question."""
 
 from collections.abc import Callable, Sequence
 
@@ -48,24 +48,26 @@ def alternatives(question: str, languages: Sequence[str]) -> list[tuple[Kind, st
     llm = searching()
     if llm is None:
         raise NotExpandedError(NOBODY)
-    made: list[tuple[Kind, str, float]] = []
+    wordings: list[tuple[Kind, str, float]] = []
     failures = []
     for kind in expansion.wanted():
         try:
-            made += WRITERS[kind](llm, question, languages)
+            wordings += WRITERS[kind](llm, question, languages)
         except ModelFailure as failure:
             failures.append(f"the model failed: {failure.outcome}: {failure}")
-    if not made:
+    if not wordings:
         raise NotExpandedError("; ".join(failures) or SILENT)
-    return made
+    return wordings
 
 
 def reworded(llm: Model, question: str, languages: Sequence[str]) -> list[tuple[Kind, str, float]]:
     """Return up to three other wordings. Raises ModelFailure."""
-    named = listed(languages)
-    said = llm.ask(EXPAND, Rewordings, question=question, languages=named).wordings
+    language_names = listed(languages)
+    wordings = llm.ask(EXPAND, Rewordings, question=question, languages=language_names).wordings
     known = {question.strip().casefold()}
-    others = [text for text in dict.fromkeys(map(str.strip, said)) if text.casefold() not in known]
+    others = [
+        text for text in dict.fromkeys(map(str.strip, wordings)) if text.casefold() not in known
+    ]
     return [("expand", text, EXPAND_WEIGHT) for text in others[:WORDINGS]]
 
 

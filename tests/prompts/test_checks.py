@@ -8,7 +8,7 @@ from django.core.management.base import SystemCheckError
 from pytest_django.fixtures import Settings
 
 from assistant.management.commands import serve, up, workers
-from prompts.checks import checked
+from prompts.checks import checked_files
 from prompts.prompt import DECLARED
 from prompts.texts import FOLDER
 
@@ -24,7 +24,7 @@ def own(tmp_path: Path, settings: Settings) -> Path:
 
 def problem() -> str:
     """The one thing that is wrong."""
-    (wrong,) = [each for each in checked() if each.problem]
+    (wrong,) = [each for each in checked_files() if each.problem]
     return wrong.problem
 
 
@@ -37,7 +37,7 @@ def written(name: str = "evaluator", **variables: str) -> str:
 
 
 def test_every_prompt_of_docent_is_declared_and_renders() -> None:
-    found = list(checked())
+    found = list(checked_files())
     assert [f"{each.name}: {each.problem}" for each in found if each.problem] == []
     assert {each.name for each in found} == set(DECLARED)
     assert all(each.tokens > 0 for each in found)
@@ -47,11 +47,11 @@ def test_a_prompt_of_ones_own_takes_part(own: Path) -> None:
     (own / "evaluator.md").write_text(
         written(question="What?", passages="[One., Two.]", languages="German")
     )
-    mine = next(checked())
+    mine = next(checked_files())
     assert mine.path.parent == own
     assert mine.rendered is not None
     assert "One." in mine.rendered.messages[1]["content"]
-    assert [each.problem for each in checked() if each.problem] == []
+    assert [each.problem for each in checked_files() if each.problem] == []
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_declared_prompt_without_a_file_is_named(monkeypatch: pytest.MonkeyPat
 
 def test_a_readme_beside_the_prompts_does_not_matter(own: Path) -> None:
     (own / "README.md").write_text("How we write prompts.")
-    assert [each for each in checked() if each.problem] == []
+    assert [each for each in checked_files() if each.problem] == []
 
 
 def test_a_wrong_prompt_stops_the_start_of_everything_that_would_use_it(own: Path) -> None:
@@ -124,6 +124,6 @@ def test_a_prompt_is_shown_as_a_model_gets_it(capsys: pytest.CaptureFixture[str]
 
 def test_the_check_leaves_the_prompts_as_they_were() -> None:
     before = DECLARED["evaluator"].text()
-    list(checked())
+    list(checked_files())
     assert DECLARED["evaluator"].text() == before
     assert (FOLDER / "evaluator.md").is_file()

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prompts.checks import Checked, checked
+from prompts.checks import CheckedFile, checked_files
 
 
 class Command(BaseCommand):
@@ -27,30 +27,30 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Check or show."""
-        found = list(checked())
+        files = list(checked_files())
         if options["part"] == "show":
-            self._show(found, options["name"])
-        elif self._check(found):
+            self._show(files, options["name"])
+        elif self._check(files):
             sys.exit(1)
 
-    def _check(self, found: list[Checked]) -> bool:
+    def _check(self, files: list[CheckedFile]) -> bool:
         """Print a line for each prompt; return whether one is wrong."""
         table = Table("prompt", "hash", "tokens, about", "", "file")
-        for each in found:
+        for file in files:
             table.add_row(
-                each.name,
-                each.rendered.hash if each.rendered else "",
-                f"{each.tokens:,}" if each.rendered else "",
-                Text(each.problem, "red") if each.problem else Text("OK", "green"),
-                Text(str(each.path), overflow="fold"),
+                file.name,
+                file.rendered.hash if file.rendered else "",
+                f"{file.tokens:,}" if file.rendered else "",
+                Text(file.problem, "red") if file.problem else Text("OK", "green"),
+                Text(str(file.path), overflow="fold"),
             )
         Console().print(table)
-        return any(each.problem for each in found)
+        return any(file.problem for file in files)
 
-    def _show(self, found: list[Checked], name: str) -> None:
-        prompt = next((each for each in found if each.name == name), None)
+    def _show(self, files: list[CheckedFile], name: str) -> None:
+        prompt = next((each for each in files if each.name == name), None)
         if prompt is None:
-            known = ", ".join(sorted({each.name for each in found if each.name}))
+            known = ", ".join(sorted({each.name for each in files if each.name}))
             raise CommandError(f"There is no prompt {name!r}; there are: {known}.")
         if prompt.rendered is None:
             raise CommandError(f"{prompt.path}: {prompt.problem}")
