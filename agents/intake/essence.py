@@ -267,14 +267,14 @@ def _language(code: str, text: str, english: str) -> str | None:
     Empty for the language of each message, None for as before.
     """
     code, message = code.strip().casefold(), f"{text} {english}".casefold()
-    wished = wishes.answer_language(text)
-    if code == ANY_LANGUAGE and wished is None and "language" in message:
+    requested = wishes.answer_language(text)
+    if code == ANY_LANGUAGE and requested is None and "language" in message:
         return ""
     if not LANGUAGE.match(code):
-        return wished
+        return requested
     names = NAMES.get(base(code), ())
     named = not names or any(name in message for name in names)
-    return code if named else wished
+    return code if named else requested
 
 
 def _by_rules(view: Message, question: str, read: Read) -> Writes:

@@ -107,7 +107,7 @@ class Assembly:
     on_text: Callable[[str], None]
     on_begin: Callable[[], None] | None = None  # told once, when anything arrives
     has_begun: bool = False
-    begun: float = field(default_factory=time.monotonic)
+    start: float = field(default_factory=time.monotonic)
     usage: Usage = field(default_factory=Usage)
     finish: str = ""
     first_token_seconds: float | None = None
@@ -148,7 +148,7 @@ class Assembly:
             finish_reason="refusal" if refusal and finish == "stop" else finish,
             usage=self.usage,
             model=model,
-            seconds=time.monotonic() - self.begun,
+            seconds=time.monotonic() - self.start,
             first_token_seconds=self.first_token_seconds,
             tool_calls=tuple(
                 ToolCall(each["id"] or f"call_{place}", each["name"], storable(each["arguments"]))
@@ -164,7 +164,7 @@ class Assembly:
         if not text:
             return
         if self.first_token_seconds is None:
-            self.first_token_seconds = time.monotonic() - self.begun
+            self.first_token_seconds = time.monotonic() - self.start
         text = storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
         self._pieces.append(text)
         self.on_text(text)

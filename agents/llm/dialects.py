@@ -88,7 +88,7 @@ class Dialect:
             "stream": self.stream,
             "system": self.system,
         }
-        mentions = {part: found.start() for part in NAMES if (found := NAMES[part].search(text))}
+        mentions = {part: match.start() for part in NAMES if (match := NAMES[part].search(text))}
         refused = min(
             (part for part in mentions if present[part]), key=mentions.__getitem__, default=""
         )

@@ -100,14 +100,14 @@ def send_with_retries(
     longest = LONGEST_WITH_SECOND if has_other_model else LONGEST_WAIT_SECONDS
     while True:
         before_attempt()
-        begun = time.monotonic()
+        start = time.monotonic()
         try:
             return _attempt(request, seconds, deadline, turn, listener), attempts
         except ModelFailure as error:
             if error.outcome in UNASKED:
                 raise RetriesExhausted(failure or error, attempts) from error
             failure = error
-            attempts.append(_attempt_record(request, error, time.monotonic() - begun))
+            attempts.append(_attempt_record(request, error, time.monotonic() - start))
         pause = wait(failure, len(attempts), time_left(deadline), longest)
         if pause is None:
             raise RetriesExhausted(failure, attempts) from failure

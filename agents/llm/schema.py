@@ -59,15 +59,15 @@ def _strict(node: Any) -> Any:
         return [_strict(each) for each in node]
     if not isinstance(node, dict):
         return node
-    kept = {name: _strict(value) for name, value in node.items() if name not in LEFT_OUT}
+    strict = {name: _strict(value) for name, value in node.items() if name not in LEFT_OUT}
     bounds = [words.format(node[name]) for name, words in BOUNDS.items() if name in node]
     if bounds:
         sentences = [str(node["description"]).rstrip(".")] if "description" in node else []
-        kept["description"] = f"{'; '.join([*sentences, ', '.join(bounds)])}."
+        strict["description"] = f"{'; '.join([*sentences, ', '.join(bounds)])}."
     if node.get("type") == "object" and "properties" in node:
-        kept["properties"] = {name: _strict(each) for name, each in node["properties"].items()}
-        kept |= {"additionalProperties": False, "required": list(node["properties"])}
-    return kept
+        strict["properties"] = {name: _strict(each) for name, each in node["properties"].items()}
+        strict |= {"additionalProperties": False, "required": list(node["properties"])}
+    return strict
 
 
 def parse(text: str, shape: type[Shape]) -> Shape:
@@ -117,14 +117,14 @@ def _without_nulls(value: Any, node: dict[str, Any], named: dict[str, Any]) -> A
         return [_without_nulls(each, node.get("items", {}), named) for each in value]
     if not isinstance(value, dict):
         return value
-    kept = {}
+    values = {}
     for name, each in value.items():
         part = node.get("properties", {}).get(name, {})
         if each is not None or "anyOf" in part:
-            kept[name] = _without_nulls(each, part, named)
+            values[name] = _without_nulls(each, part, named)
         elif "default" not in part:
-            kept[name] = NOTHING.get(part.get("type"))
-    return kept
+            values[name] = NOTHING.get(part.get("type"))
+    return values
 
 
 def at_most(texts: Sequence[str], most: int, longest: int) -> list[str]:

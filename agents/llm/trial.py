@@ -70,14 +70,14 @@ def try_model(choice: Choice) -> Trial:
     Some servers cut what is longer than their context without a word, and Ollama's is short: the
     second question has its answer at the beginning of a message as long as ours become.
     """
-    begun = time.monotonic()
+    start = time.monotonic()
     llm = Model(choice, Subject(f"trial/{uuid4().hex}", "trial"))
     try:
         word = llm.ask(PROMPT, Colour).word
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - start
         first_word = llm.ask(LONG, Colour, lines=lines()).word
     except ModelFailure as failure:
-        return Trial(choice.model, failure.outcome, time.monotonic() - begun, str(failure))
+        return Trial(choice.model, failure.outcome, time.monotonic() - start, str(failure))
     if FIRST in first_word.lower():
         return Trial(choice.model, Outcome.OK, seconds, word)
     return Trial(choice.model, Outcome.OK, seconds, f"{word}; {CUT}", reads_all=False)

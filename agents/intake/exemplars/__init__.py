@@ -60,9 +60,9 @@ MOST_SENTENCES = 12
 IN_SCOPE = 0.35
 
 
-def _pieces(question: str, said: str) -> list[str]:
+def _pieces(question: str, message: str) -> list[str]:
     """The question, and by itself each sentence of it and of what was literally said."""
-    whole = f"{question}\n{said}" if said not in question else question
+    whole = f"{question}\n{message}" if message not in question else question
     sentences = typed(whole)
     return [question, *sentences[:MOST_SENTENCES]] if len(sentences) > 1 else [question]
 
@@ -71,17 +71,21 @@ def _kinds(question: str) -> tuple[Reason, ...]:
     """The kinds of question this deployment declines, given what it says about its scope."""
     if not settings.DOMAIN_SCOPE:
         return (*UNSAFE, Reason.OFF_TOPIC)
-    scope, asked = encode([f"{settings.DOMAIN_NAME} {settings.DOMAIN_SCOPE}", question])
-    return UNSAFE if scope @ asked >= IN_SCOPE else (*UNSAFE, Reason.OFF_TOPIC, Reason.OUT_OF_SCOPE)
+    scope, question_vector = encode([f"{settings.DOMAIN_NAME} {settings.DOMAIN_SCOPE}", question])
+    return (
+        UNSAFE
+        if scope @ question_vector >= IN_SCOPE
+        else (*UNSAFE, Reason.OFF_TOPIC, Reason.OUT_OF_SCOPE)
+    )
 
 
-def worst(question: str, said: str) -> tuple[Reason, float]:
+def worst(question: str, message: str) -> tuple[Reason, float]:
     """Return the kind a question is nearest to, and by how much nearer than to anything benign.
 
-    `said` are the words of the user it was made from. Raises EmbeddingUnavailable.
+    `message` are the words of the user it was made from. Raises EmbeddingUnavailable.
     """
     kinds = _kinds(question)
-    pieces = _pieces(question, said)
+    pieces = _pieces(question, message)
     ranked = [
         (kind, worth(vote[kind.value] - vote[BENIGN]) - (RESERVE if place else 0))
         for place, vote in enumerate(votes(pieces, [*(kind.value for kind in kinds), BENIGN]))
