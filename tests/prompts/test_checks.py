@@ -24,8 +24,8 @@ def own(tmp_path: Path, settings: Settings) -> Path:
 
 def problem() -> str:
     """The one thing that is wrong."""
-    (wrong,) = [each for each in checked_files() if each.problem]
-    return wrong.problem
+    (problem_file,) = [each for each in checked_files() if each.problem]
+    return problem_file.problem
 
 
 def written(name: str = "evaluator", **variables: str) -> str:
@@ -37,10 +37,10 @@ def written(name: str = "evaluator", **variables: str) -> str:
 
 
 def test_every_prompt_of_docent_is_declared_and_renders() -> None:
-    found = list(checked_files())
-    assert [f"{each.name}: {each.problem}" for each in found if each.problem] == []
-    assert {each.name for each in found} == set(DECLARED)
-    assert all(each.tokens > 0 for each in found)
+    files = list(checked_files())
+    assert [f"{each.name}: {each.problem}" for each in files if each.problem] == []
+    assert {each.name for each in files} == set(DECLARED)
+    assert all(each.tokens > 0 for each in files)
 
 
 def test_a_prompt_of_ones_own_takes_part(own: Path) -> None:

@@ -10,8 +10,8 @@ from tests.agents.passages import PASSAGES, passage
 
 
 def assembled(**payload: Any) -> dict[str, Any]:
-    given = {"canonical_question": "How do I descale it?", "search_results": PASSAGES}
-    return assemble(given | payload)
+    material = {"canonical_question": "How do I descale it?", "search_results": PASSAGES}
+    return assemble(material | payload)
 
 
 def test_passages_are_numbered_and_referred_to_by_the_same_markers() -> None:

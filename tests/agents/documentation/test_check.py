@@ -1,4 +1,4 @@
-"""Support: what is verified, what is unsupported, and what no rule can tell."""
+"""Check: what is verified, what is unsupported, and what no rule can tell."""
 
 import json
 from pathlib import Path
@@ -23,9 +23,9 @@ def pairs(group: str) -> list[Any]:
 
 @pytest.mark.parametrize("pair", pairs("altered"))
 def test_an_altered_statement_is_never_verified(pair: dict[str, str]) -> None:
-    found = support(pair["statement"], pair["passage"])
-    assert found != "verified"
-    assert found == pair["status"]
+    status = support(pair["statement"], pair["passage"])
+    assert status != "verified"
+    assert status == pair["status"]
 
 
 @pytest.mark.parametrize("pair", pairs("faithful"))
@@ -45,7 +45,7 @@ def test_the_pairs_are_of_many_kinds_and_languages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "held"),
+    ("written", "passage"),
     [
         ("1,000", "1.000"),
         ("1 000", "1,000"),
@@ -64,15 +64,15 @@ def test_the_pairs_are_of_many_kinds_and_languages() -> None:
         ("\u8bf7\u8bbf\u95eeexample.org\u3002", "https://example.org/"),
     ],
 )
-def test_a_number_is_found_by_its_value(written: str, held: str) -> None:
-    assert Particulars([f"It is {held}."]).lacks(f"It is {written}.") == []
+def test_a_number_is_found_by_its_value(written: str, passage: str) -> None:
+    assert Particulars([f"It is {passage}."]).lacks(f"It is {written}.") == []
 
 
 @pytest.mark.parametrize(
-    ("written", "held"), [("5", "3.5"), ("0.125", "125"), ("1.2.4", "1.2.3"), ("200", "20")]
+    ("written", "passage"), [("5", "3.5"), ("0.125", "125"), ("1.2.4", "1.2.3"), ("200", "20")]
 )
-def test_another_number_is_missed(written: str, held: str) -> None:
-    assert Particulars([f"It is {held}."]).lacks(f"It is {written}.") == [written]
+def test_another_number_is_missed(written: str, passage: str) -> None:
+    assert Particulars([f"It is {passage}."]).lacks(f"It is {written}.") == [written]
 
 
 def test_what_another_of_the_given_passages_names_is_not_from_nowhere() -> None:

@@ -1,4 +1,4 @@
-"""Citing: markers however a model writes them, and what is taken out of an answer."""
+"""Citations: markers however a model writes them, and what is taken out of an answer."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ from agents.documentation.refusal import refusal
 from tests.agents.passages import PASSAGES
 
 
-def references(found: list[dict[str, Any]] = PASSAGES) -> list[SourceReference]:
-    writes = assemble({"canonical_question": "?", "search_results": found})
+def references(passages: list[dict[str, Any]] = PASSAGES) -> list[SourceReference]:
+    writes = assemble({"canonical_question": "?", "search_results": passages})
     return [SourceReference.model_validate(each) for each in writes["source_references"]]
 
 
@@ -80,48 +80,48 @@ def test_a_cut_answer_keeps_whole_sentences_only() -> None:
 
 
 def test_statements_that_name_what_no_passage_has_are_taken_out() -> None:
-    found = check(
+    checked = check(
         "Descaling takes about twenty minutes [C1]. Polish the lid with 25 g of beeswax [C1]. "
         "The warranty covers defects for two years [C2][C7].",
         references(),
     )
-    assert found.text == (
+    assert checked.text == (
         "Descaling takes about twenty minutes [C1]. The warranty covers defects for two years [C2]."
     )
-    assert found.removed == ["Polish the lid with 25 g of beeswax."]
-    assert found.unknown == ["C7"]
-    assert [each.marker for each in found.citations] == ["C1", "C2"]
+    assert checked.removed == ["Polish the lid with 25 g of beeswax."]
+    assert checked.unknown == ["C7"]
+    assert [each.marker for each in checked.citations] == ["C1", "C2"]
 
 
 def test_a_marker_that_adds_nothing_is_taken_out_alone() -> None:
-    found = check("The warranty covers defects for two years [C2][C3].", references())
-    assert found.text == "The warranty covers defects for two years [C2]."
-    assert [each.marker for each in found.citations] == ["C2"]
+    checked = check("The warranty covers defects for two years [C2][C3].", references())
+    assert checked.text == "The warranty covers defects for two years [C2]."
+    assert [each.marker for each in checked.citations] == ["C2"]
 
 
 def test_two_passages_may_support_a_statement_together() -> None:
     said = "The grinder has five settings and the warranty covers defects for two years [C2][C3]."
-    found = check(said, references())
-    assert {each.marker for each in found.citations} == {"C2", "C3"}
-    assert found.text == said
+    checked = check(said, references())
+    assert {each.marker for each in checked.citations} == {"C2", "C3"}
+    assert checked.text == said
 
 
 def test_code_belongs_to_the_sentence_that_leads_to_it() -> None:
     code = PASSAGES[0] | {"text": "To export, run:\n\n```\nexport --all\n```\n"}
-    held = check("To export, run [C1]:\n\n```\nexport --all\n```", references([code]))
-    assert [each.quote for each in held.citations] == ["To export, run:", "export --all"]
+    checked = check("To export, run [C1]:\n\n```\nexport --all\n```", references([code]))
+    assert [each.quote for each in checked.citations] == ["To export, run:", "export --all"]
     invented = check("To export, run [C1]:\n\n```\nrm --force disk9\n```", references([code]))
     assert "rm --force" not in invented.text
 
 
 def test_a_statement_without_a_marker_gets_that_of_the_passage_that_has_it() -> None:
-    found = check(
+    checked = check(
         "The warranty covers defects for two years. Descaling takes about twenty minutes [C1].",
         references(),
     )
-    assert found.text.startswith("The warranty covers defects for two years [C2]. Descaling")
-    assert [each.marker for each in found.citations] == ["C2", "C1"]
-    assert (found.uncited, found.confidence) == ([], 1)
+    assert checked.text.startswith("The warranty covers defects for two years [C2]. Descaling")
+    assert [each.marker for each in checked.citations] == ["C2", "C1"]
+    assert (checked.uncited, checked.confidence) == ([], 1)
 
 
 @pytest.mark.parametrize(
@@ -145,15 +145,15 @@ INVENTED = (
 
 @pytest.mark.parametrize("said", INVENTED)
 def test_a_statement_without_a_marker_that_names_what_is_nowhere_is_taken_out(said: str) -> None:
-    found = check(f"Descaling takes about twenty minutes [C1]. {said}", references())
-    assert found.text == "Descaling takes about twenty minutes [C1]."
-    assert found.removed == [said]
+    checked = check(f"Descaling takes about twenty minutes [C1]. {said}", references())
+    assert checked.text == "Descaling takes about twenty minutes [C1]."
+    assert checked.removed == [said]
 
 
 def test_what_leads_to_a_list_keeps_no_number_that_nobody_gave() -> None:
-    found = check("Call 555-1234 and then:\n\n- Rinse the tank twice [C1]", references())
-    assert "555" not in found.text
-    assert found.text.endswith("- Rinse the tank twice [C1]")
+    checked = check("Call 555-1234 and then:\n\n- Rinse the tank twice [C1]", references())
+    assert "555" not in checked.text
+    assert checked.text.endswith("- Rinse the tank twice [C1]")
 
 
 def test_what_claims_nothing_stays() -> None:
@@ -163,32 +163,32 @@ def test_what_claims_nothing_stays() -> None:
 
 def test_what_is_only_worded_differently_stays_and_is_weak() -> None:
     said = "Every three months the machine has to be descaled [C1]. Do not polish the lid [C1]."
-    found = check(said, references())
-    assert found.text == said
-    assert [each.citation_status for each in found.citations] == ["weak", "weak"]
-    assert (found.removed, found.confidence) == ([], 0.75)
+    checked = check(said, references())
+    assert checked.text == said
+    assert [each.citation_status for each in checked.citations] == ["weak", "weak"]
+    assert (checked.removed, checked.confidence) == ([], 0.75)
 
 
 def test_a_marker_of_another_passage_than_has_a_number_does_not_take_the_statement_out() -> None:
-    found = check("It takes five settings of the grinder [C1].", references())
-    assert [each.citation_status for each in found.citations] == ["weak"]
+    checked = check("It takes five settings of the grinder [C1].", references())
+    assert [each.citation_status for each in checked.citations] == ["weak"]
 
 
 def test_what_is_missing_may_name_numbers_of_the_question_only() -> None:
     said = "Descaling takes about twenty minutes [C1]. The documents do not say what {} cost."
-    asked = "How long does it take, and what do 12 filters cost?"
-    assert "12 filters" in check(said.format("12 filters"), references(), asked).text
-    assert "0900-77" not in check(said.format("calls to 0900-77"), references(), asked).text
+    question = "How long does it take, and what do 12 filters cost?"
+    assert "12 filters" in check(said.format("12 filters"), references(), question).text
+    assert "0900-77" not in check(said.format("calls to 0900-77"), references(), question).text
 
 
 def test_in_another_language_a_statement_without_a_marker_stays_and_counts_against_it() -> None:
-    found = check(
+    checked = check(
         "Das Entkalken dauert etwa zwanzig Minuten [C1]. "
         "Danach braucht die Maschine frisches Wasser.",
         references(),
     )
-    assert found.uncited == ["Danach braucht die Maschine frisches Wasser."]
-    assert found.confidence == 0.375
+    assert checked.uncited == ["Danach braucht die Maschine frisches Wasser."]
+    assert checked.confidence == 0.375
 
 
 @pytest.mark.parametrize(
@@ -216,8 +216,8 @@ def test_in_another_language_a_statement_without_a_marker_stays_and_counts_again
     ],
 )
 def test_only_addresses_of_the_passages_stay(written: str, shown: str) -> None:
-    held = Addresses(["See https://docs.example/team?tab=1, please."])
-    assert harmless(written, held) == shown
+    addresses = Addresses(["See https://docs.example/team?tab=1, please."])
+    assert harmless(written, addresses) == shown
 
 
 @pytest.mark.parametrize(
@@ -250,10 +250,10 @@ def test_a_sentence_about_sources_is_no_list() -> None:
     ],
 )
 def test_the_line_that_declines_is_understood(line: str, reason: str) -> None:
-    found = refusal(line)
-    assert found
-    assert found.reason == reason
-    assert found.missing.strip("- ") == "the price"
+    refused = refusal(line)
+    assert refused
+    assert refused.reason == reason
+    assert refused.missing.strip("- ") == "the price"
 
 
 def test_an_ordinary_sentence_does_not_decline() -> None:

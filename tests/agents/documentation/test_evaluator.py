@@ -57,8 +57,8 @@ def test_the_model_says_what_is_missing_and_what_to_search_for(models: Scripted)
     assert done.mode == "model"
     assert done.writes["limitations"] == ["the torque"]
     assert done.writes["refined_query"] == "gasket torque"
-    (asked,) = models.server.ledger
-    assert PASSAGES[0]["text"] in asked.user
+    (call,) = models.server.ledger
+    assert PASSAGES[0]["text"] in call.user
 
 
 def test_the_model_is_told_which_languages_to_search_in(models: Scripted) -> None:
@@ -66,8 +66,8 @@ def test_the_model_is_told_which_languages_to_search_in(models: Scripted) -> Non
     german = [passage | {"language": "de-ch"} for passage in PASSAGES]
     payload = {"canonical_question": "Which?", "search_results": [PASSAGES[0], *german]}
     evaluate.perform(payload, models.model("evaluator"))
-    (asked,) = models.server.ledger
-    assert "The passages are written in: German, English\n" in asked.user
+    (call,) = models.server.ledger
+    assert "The passages are written in: German, English\n" in call.user
 
 
 def test_what_is_missing_is_said_before_the_verdict(models: Scripted) -> None:

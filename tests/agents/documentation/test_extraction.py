@@ -1,4 +1,4 @@
-"""Excerpts: a passage taken apart, so that what belongs together is quoted together."""
+"""Extraction: a passage taken apart, so that what belongs together is quoted together."""
 
 from agents.attributes import SourceReference
 from agents.documentation.extraction import Excerpt, excerpts_of
@@ -22,10 +22,10 @@ def excerpts(text: str) -> list[Excerpt]:
 
 
 def test_steps_belong_together_with_the_sentence_that_leads_to_them() -> None:
-    found = excerpts(CLEANING)
-    series = {each.series for each in found if each.kind == "item"}
+    parts = excerpts(CLEANING)
+    series = {each.series for each in parts if each.kind == "item"}
     assert len(series) == 1
-    (lead,) = [each for each in found if each.kind == "prose" and each.series in series]
+    (lead,) = [each for each in parts if each.kind == "prose" and each.series in series]
     assert lead.text == "To descale the machine:"
 
 

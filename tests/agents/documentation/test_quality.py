@@ -16,8 +16,8 @@ QUESTION = "How do I descale the machine?"
 
 
 def draft(question: str = QUESTION) -> dict[str, Any]:
-    given = {"canonical_question": question, "language": "en", "search_results": PASSAGES}
-    payload = given | assemble(given)
+    material = {"canonical_question": question, "language": "en", "search_results": PASSAGES}
+    payload = material | assemble(material)
     return payload | answer(payload)
 
 
@@ -58,12 +58,12 @@ def test_an_answer_without_citations_scores_nothing() -> None:
 
 
 def judged(
-    models: Scripted, payload: dict[str, Any], told: ShownTokens | None = None, **values: Any
+    models: Scripted, payload: dict[str, Any], tokens: ShownTokens | None = None, **values: Any
 ) -> dict[str, Any]:
     """What becomes of a draft when the model says this of it."""
     usual = {"analysis": "", "unsupported": [], "score": 0.9, "decision": "approve"}
     models.says("quality", shaped(**usual | {"refined_query": "", "missing": ""} | values))
-    return judge.perform(payload, models.model("quality", tokens=told or ShownTokens())).writes
+    return judge.perform(payload, models.model("quality", tokens=tokens or ShownTokens())).writes
 
 
 def test_the_model_sees_each_statement_with_what_the_check_found(models: Scripted) -> None:
@@ -72,10 +72,10 @@ def test_the_model_sees_each_statement_with_what_the_check_found(models: Scripte
     writes = judged(models, payload)
     assert writes["quality_decision"] == "approve"
     assert writes["quality_score"] == 0.9
-    (asked,) = models.server.ledger
-    assert 'number="1" markers="C1" status="verified"' in asked.user
-    assert 'status="uncited">\nHeat the tank to boiling first.' in asked.user
-    assert "Sources:" not in asked.user
+    (call,) = models.server.ledger
+    assert 'number="1" markers="C1" status="verified"' in call.user
+    assert 'status="uncited">\nHeat the tank to boiling first.' in call.user
+    assert "Sources:" not in call.user
 
 
 def test_no_model_can_approve_what_no_passage_says(models: Scripted) -> None:
@@ -94,8 +94,8 @@ def test_what_an_approving_model_found_right_is_reviewed(models: Scripted) -> No
     payload = by_model(models, said)
     assert [each["citation_status"] for each in payload["citations_used"]] == ["verified", "weak"]
     writes = judged(models, payload)
-    found = [each["citation_status"] for each in writes["citations_used"]]
-    assert found == ["verified", "reviewed"]
+    statuses = [each["citation_status"] for each in writes["citations_used"]]
+    assert statuses == ["verified", "reviewed"]
     counts = writes["validation_result"]
     assert (counts["verified"], counts["reviewed"], counts["weak"]) == (1, 1, 0)
     doubted = judged(models, payload, score=0.4)
@@ -159,8 +159,12 @@ def test_without_a_usable_verdict_support_and_relevance_decide(models: Scripted)
 
 def by_model(models: Scripted, text: str, **payload: Any) -> dict[str, Any]:
     """A draft that a model wrote so."""
-    given = {"canonical_question": QUESTION, "language": "en", "search_results": PASSAGES} | payload
-    prepared = given | assemble(given)
+    material = {
+        "canonical_question": QUESTION,
+        "language": "en",
+        "search_results": PASSAGES,
+    } | payload
+    prepared = material | assemble(material)
     models.says("response", Said(text))
     return prepared | answer.perform(prepared, models.model("response")).writes
 
@@ -175,9 +179,9 @@ TURNED = "Öffnen Sie den Deckel."
 def test_what_the_model_finds_in_no_passage_goes_and_the_answer_is_sent_back(
     models: Scripted,
 ) -> None:
-    told = ShownTokens()
+    tokens = ShownTokens()
     payload = by_model(models, GERMAN, language="de")
-    writes = judged(models, payload, told, unsupported=[2], analysis="The lid is not in it.")
+    writes = judged(models, payload, tokens, unsupported=[2], analysis="The lid is not in it.")
     assert writes["quality_decision"] == "regenerate"
     assert writes["quality_analysis"] == f"The lid is not in it.\n{TURNED}"
     assert "Deckel" not in writes["response"]
@@ -189,7 +193,7 @@ def test_what_the_model_finds_in_no_passage_goes_and_the_answer_is_sent_back(
     ]
     counts = writes["validation_result"]
     assert (counts["unsupported"], counts["weak"], counts["removed"]) == (1, 2, [TURNED])
-    assert told.text == writes["response"]
+    assert tokens.text == writes["response"]
 
 
 def test_a_verified_statement_is_as_much_the_models_to_refuse(models: Scripted) -> None:
@@ -215,9 +219,9 @@ def test_an_answer_of_which_nothing_cited_is_left_is_sent_back_and_at_last_not_s
 
 def test_the_model_knows_the_wishes_and_what_was_not_found(models: Scripted) -> None:
     judged(models, draft() | {"response_notes": ["2 lines"], "limitations": ["the price"]})
-    (asked,) = models.server.ledger
-    assert ">\n2 lines\n<" in asked.user
-    assert ">\nthe price\n<" in asked.user
+    (call,) = models.server.ledger
+    assert ">\n2 lines\n<" in call.user
+    assert ">\nthe price\n<" in call.user
 
 
 def test_what_is_sent_back_without_a_reason_names_the_statements_in_doubt(

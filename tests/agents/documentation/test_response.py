@@ -104,7 +104,7 @@ STEPS = (
 
 @dataclass
 class ShownTokens(TokenStream):
-    """Tokens that keep what is told and what a reader has before them at any time."""
+    """Tokens that keep what is shown and what a reader has before them at any time."""
 
     text: str = ""
     seen: list[str] = field(default_factory=list)
@@ -158,11 +158,11 @@ def test_the_models_answer_is_checked_cited_and_gets_its_sources(models: Scripte
 def test_the_model_is_given_passages_wishes_history_and_language(models: Scripted) -> None:
     remark = {"role": "user", "text": "About my machine.", "time": "2026-11-21T12:00:00+00:00"}
     written(models, STEPS, language="de", response_notes=["2 lines"], history=[remark])
-    (asked,) = models.server.ledger
-    assert "in German" in asked.system
-    assert 'marker="C3"' in asked.user
-    assert "2 lines" in asked.user
-    assert "[2026.11.21 12:00:00] About my machine." in asked.user
+    (call,) = models.server.ledger
+    assert "in German" in call.system
+    assert 'marker="C3"' in call.user
+    assert "2 lines" in call.user
+    assert "[2026.11.21 12:00:00] About my machine." in call.user
 
 
 def test_what_the_passages_do_not_say_is_taken_out_and_the_text_replaced(models: Scripted) -> None:

@@ -26,12 +26,12 @@ def handbook(tmp_path: Path) -> None:
     ingestion.ingest(ingestion.find([tmp_path]), collection="handbook")
 
 
-def found(question: str, **payload: Any) -> dict[str, Any]:
+def search_writes(question: str, **payload: Any) -> dict[str, Any]:
     return find({"canonical_question": question, "collections": ["handbook"]} | payload)
 
 
 def test_the_best_passage_comes_first_and_into_the_context() -> None:
-    writes = found("How often do I descale the machine?")
+    writes = search_writes("How often do I descale the machine?")
     assert writes["search_results"][0]["title"] == "Care"
     assert "citric acid" in writes["search_context"]
     assert writes["search_error"] == ""
@@ -39,31 +39,33 @@ def test_the_best_passage_comes_first_and_into_the_context() -> None:
 
 def test_only_the_collections_of_the_conversation_are_searched() -> None:
     with pytest.raises(UnknownCollection):
-        found("How often do I descale the machine?", collections=["other"])
+        search_writes("How often do I descale the machine?", collections=["other"])
 
 
 def test_a_refined_query_finds_what_the_question_did_not_name() -> None:
 
-    refined = found("zzz", refined_query="warranty defects years")["search_results"][0]["title"]
-    assert refined == "Warranty"
+    passages = search_writes("zzz", refined_query="warranty defects years")["search_results"]
+    assert passages[0]["title"] == "Warranty"
 
 
 def test_as_many_passages_as_were_asked_for() -> None:
-    assert len(found("coffee machine", retrieval_k=2)["search_results"]) == 2
+    assert len(search_writes("coffee machine", retrieval_k=2)["search_results"]) == 2
 
 
 def test_the_context_keeps_to_its_length(settings: Settings) -> None:
     settings.MAX_CONTEXT_LENGTH = 120
-    writes = found("coffee machine")
+    writes = search_writes("coffee machine")
     assert len(writes["search_results"]) == 3
     assert len(writes["search_context"]) < 200
 
 
 def test_a_search_is_found_again_by_whoever_made_it_only() -> None:
     ada, bob = ({"owner": "user:1", "user_id": name} for name in ("ada", "bob"))
-    asked = [found("coffee machine", **who)["search_stats"]["cached"] for who in (ada, bob, ada)]
-    assert asked == [False, False, True]
+    cached = [
+        search_writes("coffee machine", **who)["search_stats"]["cached"] for who in (ada, bob, ada)
+    ]
+    assert cached == [False, False, True]
 
 
 def test_a_question_about_something_else_is_poor() -> None:
-    assert found("What is the best pizza in Naples?")["search_quality"] == "poor"
+    assert search_writes("What is the best pizza in Naples?")["search_quality"] == "poor"

@@ -1,4 +1,4 @@
-"""Streaming: what of an answer is told while it is still being written."""
+"""Streaming: what of an answer is shown while it is still being written."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from agents.llm.token_stream import TokenStream
 
 @dataclass
 class ShownTokens(TokenStream):
-    """Tokens that keep what was told, and what each reader has seen at any time."""
+    """Tokens that keep what is shown, and what each reader has seen at any time."""
 
     text: str = ""
     seen: list[str] = field(default_factory=list)

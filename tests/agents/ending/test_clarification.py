@@ -11,52 +11,52 @@ from tests.agents.passages import PASSAGES, passage
 from tests.scripted import Scripted, shaped
 
 
-def asked(reason: Reason, **payload: Any) -> dict[str, Any]:
-    given = {"needs_clarification": True, "clarification_reason": reason, "language": "en"}
-    return ask(given | payload)
+def ask_back(reason: Reason, **payload: Any) -> dict[str, Any]:
+    values = {"needs_clarification": True, "clarification_reason": reason, "language": "en"}
+    return ask(values | payload)
 
 
 @pytest.mark.parametrize("reason", Reason)
 @pytest.mark.parametrize("language", ["en", "de", "ru", "zh"])
 def test_every_reason_is_explained_in_the_users_language(reason: Reason, language: str) -> None:
-    writes = asked(reason, language=language)
+    writes = ask_back(reason, language=language)
     assert writes["response"]
     assert writes["suggested_actions"]
-    english = asked(reason)["response"]
+    english = ask_back(reason)["response"]
     assert (writes["response"] == english) == (language == "en")
 
 
 def test_options_are_drawn_from_what_was_found() -> None:
-    writes = asked(Reason.MISSING_CONTEXT, search_results=PASSAGES)
+    writes = ask_back(Reason.MISSING_CONTEXT, search_results=PASSAGES)
     assert writes["suggested_actions"] == ["Care", "Warranty", "The grinder"]
     assert "- Warranty" in writes["response"]
     assert writes["clarification_type"] == "choice"
 
 
 def test_no_title_is_offered_twice_and_four_are_enough() -> None:
-    found = [passage(number, f"Page {number % 6}", "", "text", 0.4) for number in range(1, 12)]
-    options = asked(Reason.VAGUE_REQUEST, search_results=found)["suggested_actions"]
+    passages = [passage(number, f"Page {number % 6}", "", "text", 0.4) for number in range(1, 12)]
+    options = ask_back(Reason.VAGUE_REQUEST, search_results=passages)["suggested_actions"]
     assert len(options) == len(set(options)) == 4
 
 
 def test_one_document_offers_its_sections() -> None:
-    found = [
+    passages = [
         passage(1, "Guide", f"Setup > {name}", "text", 0.4) | {"document_id": "guide"}
         for name in ("WordPress", "Shopify")
     ]
-    options = asked(Reason.MISSING_CONTEXT, search_results=found)["suggested_actions"]
+    options = ask_back(Reason.MISSING_CONTEXT, search_results=passages)["suggested_actions"]
     assert options == ["WordPress", "Shopify"]
 
 
 def test_a_title_too_long_to_choose_by_gives_way_to_the_heading() -> None:
-    found = [passage(1, "How to " + "very " * 20 + "long", "Roles", "text", 0.4), PASSAGES[1]]
-    options = asked(Reason.MISSING_CONTEXT, search_results=found)["suggested_actions"]
+    passages = [passage(1, "How to " + "very " * 20 + "long", "Roles", "text", 0.4), PASSAGES[1]]
+    options = ask_back(Reason.MISSING_CONTEXT, search_results=passages)["suggested_actions"]
     assert options == ["Roles", "Warranty"]
 
 
 def test_a_refusal_says_what_can_be_asked_instead(settings: Settings) -> None:
     settings.DOMAIN_NAME = "coffee machines"
-    writes = asked(Reason.OFF_TOPIC, offers=["Care", "Warranty"])
+    writes = ask_back(Reason.OFF_TOPIC, offers=["Care", "Warranty"])
     assert "coffee machines" in writes["response"]
     assert writes["suggested_actions"] == ["Care", "Warranty"]
     assert writes["clarification_type"] == "scope"
@@ -64,29 +64,29 @@ def test_a_refusal_says_what_can_be_asked_instead(settings: Settings) -> None:
 
 def test_what_the_asking_agent_knows_is_passed_on() -> None:
     message = "The documents I found do not mention: gasket."
-    writes = asked(Reason.MISSING_DETAILS, clarification_message=message)
+    writes = ask_back(Reason.MISSING_DETAILS, clarification_message=message)
     assert message in writes["response"]
 
 
 def test_a_question_that_was_not_translated_is_said_to_be_so() -> None:
     far = [PASSAGES[0] | {"cosine": 0.1}]
     payload = {"language": "de", "search_results": far, "translation_confidence": 0.0}
-    response = asked(Reason.INSUFFICIENT_CONTEXT, **payload)["response"]
+    response = ask_back(Reason.INSUFFICIENT_CONTEXT, **payload)["response"]
     assert "nicht übersetzen" in response
     assert "(en)" in response
 
 
 def test_what_is_far_from_the_question_is_not_called_close() -> None:
-    near = asked(Reason.INSUFFICIENT_CONTEXT, search_results=PASSAGES)["response"]
+    near = ask_back(Reason.INSUFFICIENT_CONTEXT, search_results=PASSAGES)["response"]
     far = [PASSAGES[0] | {"cosine": 0.1}]
     assert "close to your question" in near
-    assert "close" not in asked(Reason.INSUFFICIENT_CONTEXT, search_results=far)["response"]
+    assert "close" not in ask_back(Reason.INSUFFICIENT_CONTEXT, search_results=far)["response"]
 
 
 def test_after_the_last_round_it_closes_instead_of_asking(settings: Settings) -> None:
     rounds = settings.MAX_CLARIFICATION_ROUNDS
-    before = asked(Reason.VAGUE_REQUEST, clarification_rounds=rounds - 1)["response"]
-    last = asked(Reason.VAGUE_REQUEST, clarification_rounds=rounds)["response"]
+    before = ask_back(Reason.VAGUE_REQUEST, clarification_rounds=rounds - 1)["response"]
+    last = ask_back(Reason.VAGUE_REQUEST, clarification_rounds=rounds)["response"]
     assert "stop asking" not in before
     assert "stop asking" in last
 
@@ -97,8 +97,8 @@ def worded(
     """What is said when the model words it so."""
     usual = {"message": "Um welches Gerät geht es?", "lead": "Meinen Sie:", "options": []}
     models.says("clarification", shaped(**usual | values))
-    given = {"needs_clarification": True, "clarification_reason": reason, "language": "de"}
-    return ask.perform(given | payload, models.model("clarification")).writes
+    values = {"needs_clarification": True, "clarification_reason": reason, "language": "de"}
+    return ask.perform(values | payload, models.model("clarification")).writes
 
 
 def test_the_model_words_the_question_and_chooses_by_number(models: Scripted) -> None:
@@ -107,9 +107,9 @@ def test_the_model_words_the_question_and_chooses_by_number(models: Scripted) ->
     assert writes["response"] == "Um welches Gerät geht es?\n\nMeinen Sie:\n- The grinder\n- Care"
     assert writes["suggested_actions"] == ["The grinder", "Care"]
     assert writes["clarification_type"] == "choice"
-    (asked,) = models.server.ledger
-    assert "Write in German" in asked.user
-    assert "Which one?" in asked.user
+    (call,) = models.server.ledger
+    assert "Write in German" in call.user
+    assert "Which one?" in call.user
 
 
 def test_what_exists_is_offered_although_the_model_chose_nothing(models: Scripted) -> None:
@@ -135,7 +135,7 @@ def test_what_was_not_given_to_the_model_is_never_offered(
 ) -> None:
     payload = {"search_results": PASSAGES}
     writes = worded(models, Reason.MISSING_CONTEXT, payload, **values)
-    assert writes == asked(Reason.MISSING_CONTEXT, language="de", **payload)
+    assert writes == ask_back(Reason.MISSING_CONTEXT, language="de", **payload)
 
 
 @pytest.mark.parametrize("reason", [Reason.HARMFUL_CONTENT, Reason.SYSTEM_ABUSE, Reason.OFF_TOPIC])
@@ -157,4 +157,4 @@ def test_of_what_is_declined_the_model_sees_the_reason_alone(
 def test_the_last_round_closes_without_asking_a_model(models: Scripted) -> None:
     writes = worded(models, Reason.VAGUE_REQUEST, {"clarification_rounds": 3})
     assert models.server.ledger == []
-    assert writes == asked(Reason.VAGUE_REQUEST, language="de", clarification_rounds=3)
+    assert writes == ask_back(Reason.VAGUE_REQUEST, language="de", clarification_rounds=3)

@@ -31,12 +31,12 @@ def handbook(language: str, folder: Path) -> str:
 
 def outcome(row: dict[str, Any], collection: str) -> dict[str, str]:
     """Return how the message was taken, and the page that search finds best."""
-    said = [("user", row["before"]), ("assistant", "…")]
+    remarks = [("user", row["before"]), ("assistant", "…")]
     payload: dict[str, Any] = {
         "text": row["message"],
         "text_eng": row["message"],
         "history": [
-            {"role": role, "text": text, "time": "2026-11-21T12:00:00Z"} for role, text in said
+            {"role": role, "text": text, "time": "2026-11-21T12:00:00Z"} for role, text in remarks
         ],
         "collections": [collection],
     }
@@ -45,8 +45,8 @@ def outcome(row: dict[str, Any], collection: str) -> dict[str, str]:
     writes = distil(payload)
     if writes.get("clarification_result") == "exit":
         return {"taken": "exit"}
-    found = search(writes["canonical_question"], collections=[collection])
-    return {"taken": writes["context_type"], "document": found.passages[0].title}
+    results = search(writes["canonical_question"], collections=[collection])
+    return {"taken": writes["context_type"], "document": results.passages[0].title}
 
 
 def test_there_are_22_in_nine_languages() -> None:
@@ -59,5 +59,5 @@ def test_there_are_22_in_nine_languages() -> None:
 def test_each_comes_out_as_the_file_says(language: str, tmp_path: Path) -> None:
     collection = handbook(language, tmp_path)
     rows = [row for row in DATA["followups"] if row["language"] == language]
-    came = {row["message"]: outcome(row, collection) for row in rows}
-    assert came == {row["message"]: row.get("today", row["expected"]) for row in rows}
+    outcomes = {row["message"]: outcome(row, collection) for row in rows}
+    assert outcomes == {row["message"]: row.get("today", row["expected"]) for row in rows}

@@ -180,11 +180,11 @@ def test_the_model_is_told_scope_and_strictness_once(models: Scripted, settings:
     settings.DOMAIN_NAME, settings.DOMAIN_SCOPE = "Teamdesk", "shared calendars"
     settings.GUARDRAILS_STRICTNESS = "high"
     judged(models, QUESTION, says(), text="Wie?", text_eng="How?")
-    (asked,) = models.server.ledger
-    assert "Its scope: shared calendars" in asked.system
-    assert "The assistant is for: Teamdesk" in asked.system
-    assert "Strictness of this assistant: high." in asked.system
-    assert [word in asked.user for word in (QUESTION, "How?", "Wie?")] == [True] * 3
+    (call,) = models.server.ledger
+    assert "Its scope: shared calendars" in call.system
+    assert "The assistant is for: Teamdesk" in call.system
+    assert "Strictness of this assistant: high." in call.system
+    assert [word in call.user for word in (QUESTION, "How?", "Wie?")] == [True] * 3
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,10 @@ def test_a_prompt_can_be_rendered_with_its_samples(role: Role) -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_what_a_user_wrote_stands_in_data_only(models: Scripted, role: Role) -> None:
-    asked = sent(models, role, HOSTILE)
-    assert "ZEBRA" not in asked.system
-    assert "ZEBRA" in asked.user
-    assert "ZEBRA" not in ELEMENT.sub("", asked.user)
+    call = sent(models, role, HOSTILE)
+    assert "ZEBRA" not in call.system
+    assert "ZEBRA" in call.user
+    assert "ZEBRA" not in ELEMENT.sub("", call.user)
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -94,7 +94,7 @@ def test_the_router_is_shown_the_open_routes_only_and_what_the_assistant_is_for(
     REGISTRY[Role.ROUTER].perform(
         payload("How?") | {"enabled_routes": ["fallback"]}, models.model("router")
     )
-    asked = models.server.ledger[0].system
-    assert "- `fallback`: " in asked
-    assert "- `documentation`: " not in asked
-    assert "The assistant is for: Teamdesk\nIts scope: shared calendars" in asked
+    prompt_text = models.server.ledger[0].system
+    assert "- `fallback`: " in prompt_text
+    assert "- `documentation`: " not in prompt_text
+    assert "The assistant is for: Teamdesk\nIts scope: shared calendars" in prompt_text

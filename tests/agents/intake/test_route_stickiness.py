@@ -1,4 +1,4 @@
-"""Staying: when a conversation changes its route."""
+"""Route stickiness: when a conversation changes its route."""
 
 import pytest
 

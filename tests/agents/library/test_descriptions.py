@@ -40,8 +40,8 @@ def take(folder: Path, *, force: bool = False, **pages: str) -> Report:
         path.unlink()
     for name, text in pages.items():
         (folder / f"{name}.md").write_text(text)
-    found = ingestion.find([folder])
-    return ingestion.ingest(found, collection="island", force=force)
+    discovered = ingestion.find([folder])
+    return ingestion.ingest(discovered, collection="island", force=force)
 
 
 def test_a_new_document_is_described_by_the_model(described: Scripted, tmp_path: Path) -> None:
@@ -52,8 +52,8 @@ def test_a_new_document_is_described_by_the_model(described: Scripted, tmp_path:
     assert document.keypoints == SAID["keypoints"]
     assert document.keywords[:4] == ["foghorn", "broken", "horn", "fog"]
     assert len(document.keywords) <= 12
-    (asked,) = described.server.ledger
-    assert TEXT in asked.user
+    (call,) = described.server.ledger
+    assert TEXT in call.user
 
 
 def test_what_a_document_says_of_itself_is_kept(described: Scripted, tmp_path: Path) -> None:
@@ -111,9 +111,9 @@ def test_of_a_long_document_the_beginning_and_the_headings_are_read(described: S
     sections = "".join(f"\n\n## Part {number}\n\n" + "It rains. " * 300 for number in range(20))
     page = Page(f"# Fog{sections}", title="Fog")
     describe(page, by_rules(page))
-    (asked,) = described.server.ledger
-    assert "Part 19" in asked.user
-    assert len(asked.user) < descriptions.BEGINNING + descriptions.OUTLINE + 500
+    (call,) = described.server.ledger
+    assert "Part 19" in call.user
+    assert len(call.user) < descriptions.BEGINNING + descriptions.OUTLINE + 500
 
 
 def test_its_cost_stands_under_enrichment(described: Scripted, tmp_path: Path) -> None:

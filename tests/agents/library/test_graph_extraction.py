@@ -29,8 +29,8 @@ def thing(name: str, kind: str = "organisation", *aliases: str) -> dict[str, Any
 
 
 def tie(subject: str, predicate: str, whom: str, **changes: Any) -> dict[str, Any]:
-    made = {"subject": subject, "predicate": predicate, "object": whom}
-    return made | {"valid_from": "", "valid_to": "", "part": 1} | changes
+    relation = {"subject": subject, "predicate": predicate, "object": whom}
+    return relation | {"valid_from": "", "valid_to": "", "part": 1} | changes
 
 
 OFFICE, HORN = thing("Harbour Office", "organisation", "harbour master"), thing("foghorn", "system")
@@ -58,8 +58,8 @@ def take(folder: Path, collection: str = "island", *, force: bool = False, **pag
     return ingestion.ingest(ingestion.find([folder]), collection=collection, force=force)
 
 
-def known(asked: str | list[str], **options: Any) -> list[tuple[str, str, str]]:
-    return [(each.subject, each.predicate, each.object) for each in graph_search(asked, **options)]
+def known(query: str | list[str], **options: Any) -> list[tuple[str, str, str]]:
+    return [(each.subject, each.predicate, each.object) for each in graph_search(query, **options)]
 
 
 def test_relations_are_found_by_a_name_an_alias_or_a_question(
@@ -107,8 +107,8 @@ def test_documents_that_name_the_same_thing_share_it(drawing: Scripted, tmp_path
 def test_a_deleted_document_leaves_nothing_that_only_it_named(
     drawing: Scripted, tmp_path: Path
 ) -> None:
-    def drawn(asked: Asked) -> Said:
-        if "painted" in asked.user:
+    def drawn(call: Asked) -> Said:
+        if "painted" in call.user:
             return shaped(entities=[thing("The foghorn", "system"), HORN], relations=[])
         return shaped(entities=[OFFICE, HORN, GUILD], relations=[KEEPS, PAYS])
 

@@ -78,7 +78,7 @@ def test_the_question_is_searched_for_in_other_words_and_as_a_passage(
 def test_models_write_in_the_languages_of_the_documents(expanded: Scripted, search: Search) -> None:
     Document.objects.update(language="de-at")
     search()
-    wordings, passage = (asked.user for asked in expanded.server.ledger)
+    wordings, passage = (call.user for call in expanded.server.ledger)
     assert wordings.endswith("Languages of the documents: German")
     assert passage.endswith("Language: German")
 

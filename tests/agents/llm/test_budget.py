@@ -122,10 +122,10 @@ def test_with_the_budget_spent_no_model_is_asked_but_earlier_replies_serve(
     llm(**ada).ask(probe, Verdict, question="Is it good?", hour="noon")
     settings.DAILY_BUDGET = 1
     spend(1)
-    asked = llm("spare@scripted", subject="test/next", **ada)
-    assert asked.ask(probe, Verdict, question="Is it good?", hour="noon").good
+    model = llm("spare@scripted", subject="test/next", **ada)
+    assert model.ask(probe, Verdict, question="Is it good?", hour="noon").good
     with pytest.raises(ModelFailure) as caught:
-        asked.ask(probe, Verdict, question="Is it bad?", hour="noon")
+        model.ask(probe, Verdict, question="Is it bad?", hour="noon")
     assert caught.value.outcome is Outcome.BUDGET_SPENT
     assert len(models.server.ledger) == 1
     assert ModelCall.objects.filter(outcome="budget_spent").count() == 1

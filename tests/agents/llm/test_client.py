@@ -1,4 +1,4 @@
-"""Transport: what one attempt at a provider comes to, by its outcome."""
+"""Client: what one attempt at a provider comes to, by its outcome."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Assembly: replies of servers that each send them a little differently."""
+"""Client: replies of servers that each send them a little differently."""
 
 import asyncio
 from collections.abc import AsyncIterator

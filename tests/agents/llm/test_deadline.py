@@ -1,4 +1,4 @@
-"""Lateness: how long a turn still waits for a provider that let it wait before."""
+"""Deadline: how long a turn still waits for a provider that let it wait before."""
 
 from datetime import timedelta
 from typing import Any

@@ -34,9 +34,9 @@ class Choosy:
     def __init__(self, *refused: str) -> None:
         self.refused = refused
 
-    def __call__(self, asked: Asked) -> Said:
+    def __call__(self, call: Asked) -> Said:
         for name in self.refused:
-            if name in asked.body or name == asked.body.get("response_format", {}).get("type"):
+            if name in call.body or name == call.body.get("response_format", {}).get("type"):
                 return error(UNSUPPORTED.format(name), param=name)
         return Said('{"good": true}')
 
@@ -91,8 +91,8 @@ def test_a_number_that_is_too_large_does_not_change_how_it_is_called(models: Scr
 
 
 def test_a_model_without_a_system_role_gets_it_all_from_the_user(models: Scripted) -> None:
-    def refusing(asked: Asked) -> Said:
-        if asked.body["messages"][0]["role"] == "system":
+    def refusing(call: Asked) -> Said:
+        if call.body["messages"][0]["role"] == "system":
             return error("System role not supported")
         return Said("yes")
 

@@ -37,7 +37,7 @@ def test_a_step_that_is_done_again_finds_what_it_was_answered(
 
 
 def test_repairs_and_second_models_are_found_again_too(models: Scripted, probe: Prompt) -> None:
-    def script(asked: Asked) -> Said:
+    def script(call: Asked) -> Said:
         return GOOD if len(models.server.ledger) == 4 else Said(f"no {len(models.server.ledger)}")
 
     models.says("probe", script)
@@ -82,9 +82,9 @@ def test_two_equal_questions_of_one_step_get_a_reply_each_and_keep_it(
 ) -> None:
     models.says("probe", shaped(good=True, why="first"), shaped(good=True, why="second"))
     for _ in (1, 2):
-        asked = llm()
-        said = [asked.ask(probe, Verdict, **ASKED).why for _ in range(2)]
-        assert said == ["first", "second"]
+        model = llm()
+        reasons = [model.ask(probe, Verdict, **ASKED).why for _ in range(2)]
+        assert reasons == ["first", "second"]
     assert len(models.server.ledger) == 2
 
 
@@ -99,7 +99,7 @@ def test_an_earlier_attempt_that_goes_on_does_not_lose_its_number_to_the_next(
 
 
 def test_attempts_that_store_at_the_same_time_both_store(models: Scripted, probe: Prompt) -> None:
-    models.says("probe", lambda asked: Said(GOOD.text, seconds=0.2))
+    models.says("probe", lambda call: Said(GOOD.text, seconds=0.2))
 
     def ask(place: int) -> None:
         llm().ask(probe, Verdict, question=f"Number {place}?", hour="noon")
@@ -114,15 +114,15 @@ def test_attempts_that_store_at_the_same_time_both_store(models: Scripted, probe
 
 
 def test_no_connection_is_held_while_a_model_is_asked(models: Scripted, probe: Prompt) -> None:
-    seen: list[dict[str, int]] = []
+    counts: list[dict[str, int]] = []
 
-    def watching(asked: Asked) -> Said:
-        seen.append(connection.pool.get_stats())  # type: ignore[attr-defined]
+    def watching(call: Asked) -> Said:
+        counts.append(connection.pool.get_stats())  # type: ignore[attr-defined]
         return GOOD
 
     models.says("probe", watching)
     llm(owner="user:1/ada", fresh=60).ask(probe, Verdict, **ASKED)
-    (stats,) = seen
+    (stats,) = counts
     assert stats["pool_available"] == stats["pool_size"]
 
 
@@ -191,8 +191,8 @@ def test_what_differs_only_in_what_is_said_to_be_alike_is_equal(
 ) -> None:
     models.says("probe", GOOD)
     for place, hour in enumerate(("noon", "one", "two")):
-        asked = llm(subject=f"test/{place}", **ADA)
-        asked.ask(probe, Verdict, question="Is it good?", hour=hour, cached_as={"hour": "day"})
+        model = llm(subject=f"test/{place}", **ADA)
+        model.ask(probe, Verdict, question="Is it good?", hour=hour, cached_as={"hour": "day"})
     assert len(models.server.ledger) == 1
     assert "It is noon." in models.server.ledger[0].user
     other = llm(subject="test/other", **ADA)
@@ -206,7 +206,7 @@ def test_a_reply_that_needed_more_room_is_found_by_the_next_who_asks(
     models.says("probe", Said("{", finish="length"), GOOD, Said("never asked"))
     for subject in ("test/1", "test/2"):
         llm(subject=subject, **ADA).ask(probe, Verdict, **ASKED)
-    assert [asked.body["max_tokens"] for asked in models.server.ledger] == [100, 200]
+    assert [call.body["max_tokens"] for call in models.server.ledger] == [100, 200]
 
 
 def test_an_equal_question_whose_reply_was_mended_gets_the_mended_one(

@@ -20,7 +20,7 @@ ASKED: dict[str, Any] = {"question": "Is it good?", "hour": "noon"}
 
 
 def by_model(**said: Said) -> Script:
-    return lambda asked: said[asked.body["model"]]
+    return lambda call: said[call.body["model"]]
 
 
 def outcomes() -> list[tuple[str, str]]:
@@ -30,8 +30,8 @@ def outcomes() -> list[tuple[str, str]]:
 def test_a_reply_has_its_shape(models: Scripted, probe: Prompt) -> None:
     models.says("probe", GOOD)
     assert llm().ask(probe, Verdict, **ASKED) == Verdict(good=True, why="because")
-    (asked,) = models.server.ledger
-    schema = asked.body["response_format"]["json_schema"]
+    (call,) = models.server.ledger
+    schema = call.body["response_format"]["json_schema"]
     assert schema["strict"] is True
     assert schema["schema"]["required"] == ["good", "why"]
     assert schema["schema"]["properties"]["why"]["description"] == "at most 40 characters."
@@ -55,10 +55,10 @@ def test_a_reply_without_its_shape_is_mended_once_by_the_same_model(
     models.says("probe", said, GOOD)
     assert llm().ask(probe, Verdict, **ASKED).good
     assert outcomes() == [("fake@scripted", outcome), ("fake@scripted", "ok")]
-    *_, before, asked = models.server.ledger[-1].body["messages"]
+    *_, before, request = models.server.ledger[-1].body["messages"]
     assert before == {"role": "assistant", "content": said.text or "(nothing)"}
-    assert problem in asked["content"]
-    assert '"good"' in asked["content"]
+    assert problem in request["content"]
+    assert '"good"' in request["content"]
 
 
 def test_a_model_that_once_missed_the_shape_is_told_it_in_the_prompt_from_then_on(
@@ -87,7 +87,7 @@ def test_a_shaped_reply_that_was_cut_gets_twice_the_room_before_another_model(
 ) -> None:
     models.says("probe", Said('{"good": tr', finish="length"), GOOD)
     assert llm("spare@scripted").ask(probe, Verdict, **ASKED).good
-    assert [asked.body["max_tokens"] for asked in models.server.ledger] == [100, 200]
+    assert [call.body["max_tokens"] for call in models.server.ledger] == [100, 200]
     assert outcomes() == [("fake@scripted", "truncated"), ("fake@scripted", "ok")]
 
 
@@ -101,7 +101,7 @@ def test_a_model_that_thought_until_it_was_cut_gets_four_times_the_room(
     heard: list[str] = []
     written = llm(subject="test/2").write(probe, on_text=heard.append, **ASKED)
     assert (written.text, "".join(heard)) == ("It is.", "It is.")
-    assert [asked.body["max_tokens"] for asked in models.server.ledger] == [100, 400, 100, 400]
+    assert [call.body["max_tokens"] for call in models.server.ledger] == [100, 400, 100, 400]
 
 
 def test_a_model_that_only_thinks_is_not_given_room_again_and_again(
@@ -158,7 +158,7 @@ def test_with_the_breaker_open_the_second_model_is_asked_at_once(
         breaker.failed("scripted", ModelFailure(Outcome.SERVER_ERROR, "it fails"))
     models.says("probe", GOOD)
     llm("spare@other").ask(probe, Verdict, **ASKED)
-    assert [asked.body["model"] for asked in models.server.ledger] == ["spare"]
+    assert [call.body["model"] for call in models.server.ledger] == ["spare"]
     assert outcomes() == [("fake@scripted", "breaker_open"), ("spare@other", "ok")]
 
 
@@ -166,12 +166,12 @@ def test_a_provider_that_is_down_soon_costs_nobody_any_time(
     models: Scripted, probe: Prompt
 ) -> None:
     models.says("probe", Said(status=500))
-    found = []
+    outcomes = []
     for number in range(4):
         with pytest.raises(ModelFailure) as caught:
             llm(subject=f"test/{number}").ask(probe, Verdict, **ASKED)
-        found.append(caught.value.outcome)
-    assert found == ["server_error", "server_error", "breaker_open", "breaker_open"]
+        outcomes.append(caught.value.outcome)
+    assert outcomes == ["server_error", "server_error", "breaker_open", "breaker_open"]
     assert len(models.server.ledger) == breaker.FAILURES
 
 

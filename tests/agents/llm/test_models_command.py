@@ -66,8 +66,8 @@ def test_every_model_is_asked_once_and_the_call_is_accounted_for(
     models.says("trial_long", shaped(word="heron"))
     output = shown(capsys, "--ask")
     assert output.count("white") == 2
-    asked = [(each.body["model"], each.prompt) for each in models.server.ledger]
-    assert asked == [(name, prompt) for name in ("fake", "spare") for prompt in models.replies]
+    calls = [(each.body["model"], each.prompt) for each in models.server.ledger]
+    assert calls == [(name, prompt) for name in ("fake", "spare") for prompt in models.replies]
     assert models.server.ledger[0].body["max_tokens"] == 70
     assert ModelCall.objects.filter(role="trial", outcome="ok").count() == 4
 
@@ -75,9 +75,9 @@ def test_every_model_is_asked_once_and_the_call_is_accounted_for(
 def test_one_whose_server_cuts_long_requests_is_an_exit_code_and_a_sentence(
     models: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def cut(asked: Asked) -> Said:
+    def cut(call: Asked) -> Said:
         """Reply as one that sees the last 4,000 tokens only."""
-        return shaped(word="heron" if asked.user[-16_000:].startswith("heron") else "unknown")
+        return shaped(word="heron" if call.user[-16_000:].startswith("heron") else "unknown")
 
     models.says("trial", shaped(word="white"))
     models.says("trial_long", cut)
@@ -92,7 +92,7 @@ def test_one_that_does_not_answer_is_an_exit_code_and_a_sentence(
 ) -> None:
     models.says(
         "trial",
-        lambda asked: Said(status=404) if asked.body["model"] == "spare" else shaped(word="white"),
+        lambda call: Said(status=404) if call.body["model"] == "spare" else shaped(word="white"),
     )
     models.says("trial_long", shaped(word="heron"))
     with pytest.raises(SystemExit) as caught:

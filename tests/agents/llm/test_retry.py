@@ -1,4 +1,4 @@
-"""Patience: when a call is tried again, for how long, and what is written down of it."""
+"""Retry: when a call is tried again, for how long, and what is written down of it."""
 
 from collections.abc import Iterator
 from datetime import timedelta

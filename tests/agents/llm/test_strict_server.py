@@ -44,8 +44,8 @@ def model(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
     breaker.forget("acme")
     choice = resolved(choices(Env()), settings.PROVIDERS)[Role.EVALUATOR]
     assert choice.model == "qwen3@acme"
-    made = iter(range(100))
-    return lambda: Model(choice, Subject(f"test/{next(made)}", Role.EVALUATOR))
+    numbers = iter(range(100))
+    return lambda: Model(choice, Subject(f"test/{next(numbers)}", Role.EVALUATOR))
 
 
 def test_a_shape_is_asked_for_and_got(

@@ -1,4 +1,4 @@
-"""Tokens: what those who watch see of an answer that is being written."""
+"""Token stream: what those who watch see of an answer that is being written."""
 
 import json
 from collections.abc import Iterator
