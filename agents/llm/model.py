@@ -52,12 +52,10 @@ class Model:
     subject: Subject
     deadline: datetime | None = None
     fresh: timedelta = timedelta(0)  # how old a reply to an equal request may be
-    tokens: TokenStream = field(
-        default_factory=TokenStream
-    )  # where an answer is shown while it is written
-    before_attempt: Callable[[], None] = (
-        nothing  # raises when a reply would come too late to be used
-    )
+    # Where an answer is shown while it is written.
+    tokens: TokenStream = field(default_factory=TokenStream)
+    # Raises when a reply would come too late to be used.
+    before_attempt: Callable[[], None] = nothing
     journal: Any = journal  # where calls are found and kept; a replay brings its own
     number: int = 0  # of the last call
     calls: list[int] = field(default_factory=list)  # ids of the ModelCall rows, in order
@@ -78,9 +76,7 @@ class Model:
         what differs only there may share a reply. `documents` are the ids of those quoted in it.
         """
         questions = self._questions(prompt, values, cached_as, documents, shape)
-        return self._first_answer(
-            questions, lambda question: self._with_repair(question, _in_shape(shape))
-        )
+        return self._first_answer(questions, lambda question: self._with_repair(question, shape))
 
     def write(
         self,
@@ -154,26 +150,25 @@ class Model:
                     break
         raise most_telling(failures)
 
-    def _with_repair(self, question: Question, read: Callable[[Reply], Result]) -> Result:
+    def _with_repair(self, question: Question, shape: type[Shape]) -> Shape:
         """Ask, and once more if the model can do better when it is told what was wrong."""
         try:
-            return self._read(question, read)
+            return self._in_shape(question, shape)
         except ModelFailure as failure:
             change = repair(failure)
             if change is None:
                 raise
-            shaped = bool(question.request.schema)
-            if shaped and failure.outcome in {Outcome.MALFORMED, Outcome.WRONG_SCHEMA}:
+            if failure.outcome in {Outcome.MALFORMED, Outcome.WRONG_SCHEMA}:
                 dialects.spell_out_shape(question.request.model)
             try:
-                return self._read(question.changed(change), read)
+                return self._in_shape(question.changed(change), shape)
             except ModelFailure as second:
                 raise most_telling([failure, second]) from second
 
-    def _read(self, question: Question, read: Callable[[Reply], Result]) -> Result:
+    def _in_shape(self, question: Question, shape: type[Shape]) -> Shape:
         reply, call = self._reply(question, Listener())
         try:
-            return read(reply)
+            return parse(reply.text, shape)
         except ModelFailure as failure:
             failed = ModelFailure(
                 failure.outcome,
@@ -236,7 +231,3 @@ class Model:
             self.calls.append(self.journal.store_failure(entry, failure, []).pk)
             raise
         return reply, self.journal.store_reply(entry, reply, attempts)
-
-
-def _in_shape(shape: type[Shape]) -> Callable[[Reply], Shape]:
-    return lambda reply: parse(reply.text, shape)
