@@ -7,6 +7,7 @@ from typing import Any
 from agents.attributes import Marked, Passage, Source, SourceReference
 from agents.words import LOCALES, Phrase, content_words, stem, terms
 
+# How else models head the list of sources, in lower case.
 OTHER_HEADINGS = (
     "source",
     "references",
