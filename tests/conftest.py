@@ -129,7 +129,7 @@ def cheap() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def nobody_listens(own_redis: None) -> None:
     """No worker of another test has left word."""
-    for key in events.connection().scan_iter(presence.KEY + "*"):
+    for key in events.connection().scan_iter(presence.KEY_PREFIX + "*"):
         events.connection().delete(key)
 
 

@@ -14,7 +14,7 @@ from agents.attributes import TRACE, UNIVERSAL, WORK, Remark
 from agents.contract import REGISTRY, Contract, View, agent, refuse_conflicts
 from agents.errors import ContractError
 from agents.names import Role
-from agents.routing import TOGETHER
+from agents.routing import PARALLEL_ROLES
 from agents.trace.drawing import OUTCOMES
 from conversations import answers, turn_memory
 
@@ -209,7 +209,7 @@ def test_the_table_names_what_is_written_for_the_trace_alone(
 
 
 def test_agents_that_run_together_write_different_attributes() -> None:
-    refuse_conflicts(TOGETHER)
+    refuse_conflicts(PARALLEL_ROLES)
 
 
 @pytest.fixture
@@ -225,4 +225,4 @@ def quarrel() -> Iterator[None]:
 @pytest.mark.usefixtures("quarrel")
 def test_agents_that_run_together_and_write_the_same_stop_the_start() -> None:
     with pytest.raises(ContractError, match=r"guardrails and router .* both write 'route'"):
-        refuse_conflicts(TOGETHER)
+        refuse_conflicts(PARALLEL_ROLES)

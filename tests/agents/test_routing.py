@@ -85,7 +85,7 @@ def test_stage_and_outcome_decide_how_the_turn_ends(
 
 
 def test_who_leaves_a_clarification_hears_a_farewell() -> None:
-    assert after(Stage.ESSENCE, clarification_result="exit").says is Phrase.FAREWELL
+    assert after(Stage.ESSENCE, clarification_result="exit").phrase is Phrase.FAREWELL
 
 
 def test_english_skips_translation_when_the_deployment_says_so(settings: Settings) -> None:

@@ -61,7 +61,7 @@ def search(expanded: Scripted, begin: Begin) -> Search:
             stream="",
             deadline=now() + timedelta(seconds=20),
         )
-        with model_context.about(held) as llm:
+        with model_context.model_of(held) as llm:
             writes = REGISTRY[Role.SEARCH].perform(held.payload, llm).writes
         return str(writes["search_stats"]["expansion"])
 

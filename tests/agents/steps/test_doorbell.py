@@ -5,14 +5,14 @@ import uuid
 
 import pytest
 
-from agents.contract import Done
+from agents.contract import Result
 from agents.models import Envelope
 from agents.names import Role
 from agents.routing import Decision, Stage
 from agents.steps import events, shutdown
-from agents.steps.doorbell import ring, take
+from agents.steps.doorbell import ring, take_command
 from agents.steps.records import Claim, Outcome
-from agents.steps.steps import finish, work_off
+from agents.steps.steps import finish, perform_one_by_one
 from tests.agents.claiming import claim
 from tests.conftest import Begin
 
@@ -28,7 +28,7 @@ def bells(role: Role) -> int:
 
 
 def taken(role: Role) -> str:
-    (message,) = events.send([take(role)])
+    (message,) = events.send([take_command(role)])
     return str(message)
 
 
@@ -52,7 +52,7 @@ def test_a_bell_is_a_message_that_celery_understands() -> None:
 def test_a_worker_takes_the_next_bell_itself(begin: Begin) -> None:
     first, second = asked(begin, Role.LANG), asked(begin, Role.LANG)
     taken(Role.LANG)
-    work_off(Role.LANG, lambda _: Outcome(Done({"language": "en"})))
+    perform_one_by_one(Role.LANG, lambda _: Outcome(Result({"language": "en"})))
     assert bells(Role.LANG) == 0
     for turn in (first, second):
         assert turn.steps.get(number=2).status == "done"
@@ -63,8 +63,8 @@ def test_a_worker_that_was_told_to_stop_leaves_the_next_bell(
 ) -> None:
     _, second = asked(begin, Role.LANG), asked(begin, Role.LANG)
     taken(Role.LANG)
-    monkeypatch.setattr(shutdown, "told", lambda: True)
-    work_off(Role.LANG, lambda _: Outcome(Done({"language": "en"})))
+    monkeypatch.setattr(shutdown, "requested", lambda: True)
+    perform_one_by_one(Role.LANG, lambda _: Outcome(Result({"language": "en"})))
     assert bells(Role.LANG) == 1
     assert second.steps.get(number=2).status == "ready"
 
@@ -76,6 +76,6 @@ def test_a_step_that_fails_leaves_the_next_bell_to_another_thread(begin: Begin) 
     def work(_: Claim) -> Outcome:
         raise ValueError("broken")
 
-    work_off(Role.LANG, work)
+    perform_one_by_one(Role.LANG, work)
     assert bells(Role.LANG) == 1
     assert second.steps.get(number=2).attempt == 0

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from django.db.models import F
 
-from agents.contract import Done
+from agents.contract import Result
 from agents.manager import route
 from agents.models import Envelope, Step
 from agents.names import Role
@@ -15,7 +15,7 @@ from agents.routing import Decision, Stage
 from agents.steps import events
 from agents.steps.doorbell import ring
 from agents.steps.records import Claim, Outcome, claim_ready
-from agents.steps.steps import finish, perform_ready, work_off
+from agents.steps.steps import finish, perform_in_batches, perform_one_by_one
 from tests.agents.claiming import claim
 from tests.conftest import Begin
 
@@ -74,11 +74,11 @@ def test_a_worker_does_what_is_next_whichever_step_the_bell_rang_for(begin: Begi
 
     def work(held: Claim) -> Outcome:
         done.append(held.envelope_id)
-        return Outcome(Done({"language": "en"}))
+        return Outcome(Result({"language": "en"}))
 
     events.connection().delete(Role.LANG.queue)
     ring(second.pk, 2, Role.LANG)
-    work_off(Role.LANG, work)
+    perform_one_by_one(Role.LANG, work)
     assert done == ids([only, second])
 
 
@@ -92,5 +92,5 @@ def test_the_manager_serves_in_the_same_order(begin: Begin) -> None:
         return route(held)
 
     assert ids([only]) == [held.envelope_id for held in claim_ready(Role.MANAGER, 1)]
-    perform_ready(Role.MANAGER, work)
+    perform_in_batches(Role.MANAGER, work)
     assert decided == ids([second])

@@ -65,7 +65,7 @@ def worker(role: Role, server: ModelServer) -> "Iterator[subprocess.Popen[bytes]
         [sys.executable, "manage.py", "workers", role], cwd=CHECKOUT, env=os.environ | given
     ) as process:
         try:
-            until(lambda: role not in presence.missing())
+            until(lambda: role not in presence.missing_roles())
             yield process
         finally:
             process.kill()
@@ -104,7 +104,7 @@ def test_a_worker_that_leaves_finishes_its_step_and_takes_no_other(begin: Begin)
         first = asked(begin, Role.TRANSLATION)
         until(lambda: server.ledger)
         process.send_signal(signal.SIGTERM)
-        until(lambda: Role.TRANSLATION in presence.missing())
+        until(lambda: Role.TRANSLATION in presence.missing_roles())
         second = asked(begin, Role.TRANSLATION)
         assert process.wait(GRACE_SECONDS + 10) == 0
     assert step(first).status == "done"
@@ -115,7 +115,7 @@ def test_handing_back_leaves_alone_what_another_worker_has_taken_over(begin: Beg
     envelope = begin()
     held = claim(envelope.pk, 1)
     assert held
-    with step_lease.STEPS.renewed(held.token):
+    with step_lease.LEASES.renewed(held.token):
         envelope.steps.update(lease_token=None, status="ready")
         heir = claim(envelope.pk, 1)
         assert heir
@@ -128,7 +128,7 @@ def test_a_step_that_was_handed_back_can_be_done_by_another(begin: Begin) -> Non
     events.connection().delete(Role.MANAGER.queue)
     held = claim(envelope.pk, 1)
     assert held
-    with step_lease.STEPS.renewed(held.token):
+    with step_lease.LEASES.renewed(held.token):
         assert step_lease.hand_back() == 1
     assert bells(Role.MANAGER) == 1
     assert finish(held, Outcome()) is None

@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils.timezone import now
 
 from agents import envelopes, models
-from agents.contract import Contract, Done, View
+from agents.contract import Contract, Result, View
 from agents.errors import AgentError
 from agents.manager import route
 from agents.models import Envelope, Fault, Step
@@ -16,7 +16,7 @@ from agents.names import Role, Status
 from agents.routing import Decision, Stage
 from agents.steps import step_lease, sweeper
 from agents.steps.records import Claim, Outcome
-from agents.steps.steps import fail, finish, work_off
+from agents.steps.steps import fail, finish, perform_one_by_one
 from tests.agents.claiming import claim
 from tests.conftest import Begin
 
@@ -60,8 +60,8 @@ def test_a_finished_step_is_not_done_again(begin: Begin) -> None:
         done.append(step.number)
         return to(Role.LANG)
 
-    work_off(Role.MANAGER, work)
-    work_off(Role.MANAGER, work)
+    perform_one_by_one(Role.MANAGER, work)
+    perform_one_by_one(Role.MANAGER, work)
     assert done == [1]
     assert envelope.steps.count() == 2
 
@@ -107,7 +107,7 @@ def test_renewing_keeps_a_lease_from_lapsing(begin: Begin) -> None:
     envelope = begin()
     token = held(envelope, 1).token
     envelope.steps.update(lease_until=now() - timedelta(seconds=1))
-    assert step_lease.STEPS.renew({token}) == 1
+    assert step_lease.LEASES.renew({token}) == 1
     assert sweeper.sweep()["freed"] == 0
     assert claim(envelope.pk, 1) is None
 
@@ -128,14 +128,14 @@ def test_no_connection_is_held_while_an_agent_works(begin: Begin) -> None:
         held_open.append(connection.connection is not None)
         return to(Role.LANG)
 
-    work_off(Role.MANAGER, work)
+    perform_one_by_one(Role.MANAGER, work)
     assert held_open == [False]
 
 
 def test_the_last_sibling_calls_the_manager_once(running: Envelope) -> None:
-    finish(held(running, 2), Outcome(Done({"guardrails_passed": True})))
+    finish(held(running, 2), Outcome(Result({"guardrails_passed": True})))
     assert not running.steps.filter(number=4).exists()
-    finish(held(running, 3), Outcome(Done({"search_quality": "good"})))
+    finish(held(running, 3), Outcome(Result({"search_quality": "good"})))
     assert running.steps.get(number=4).role == Role.MANAGER
     assert running.steps.count() == 4
     running.refresh_from_db()
@@ -147,7 +147,7 @@ def test_the_last_sibling_calls_the_manager_once(running: Envelope) -> None:
 def test_requests_of_parallel_agents_are_kept_apart(running: Envelope) -> None:
     for number, reason in ((2, "off_topic"), (3, "insufficient_context")):
         wishes = {"needs_clarification": True, "clarification_reason": reason}
-        finish(held(running, number), Outcome(Done(wishes)))
+        finish(held(running, number), Outcome(Result(wishes)))
     running.refresh_from_db()
     requests = running.payload["clarification_requests"]
     assert requests["guardrails"]["reason"] == "off_topic"
@@ -182,9 +182,9 @@ def test_a_broken_contract_is_not_tried_again(begin: Begin) -> None:
     envelope = begin()
 
     def work(step: Claim) -> Outcome:
-        return Outcome(Done(Contract(Role.LANG, View, ()).checked({"target_role": "search"})))
+        return Outcome(Result(Contract(Role.LANG, View, ()).checked({"target_role": "search"})))
 
-    work_off(Role.MANAGER, work)
+    perform_one_by_one(Role.MANAGER, work)
     envelope.refresh_from_db()
     assert envelope.status == Status.FAILED
     assert "lang wrote 'target_role'" in Fault.objects.get(code=envelope.error_id).summary
@@ -194,7 +194,7 @@ def test_a_cancelled_turn_starts_nothing_more(running: Envelope) -> None:
     busy = held(running, 2)
     assert envelopes.cancel(running.pk) is True
     assert claim(running.pk, 3) is None
-    assert finish(busy, Outcome(Done({"guardrails_passed": True}))) is None
+    assert finish(busy, Outcome(Result({"guardrails_passed": True}))) is None
     assert envelopes.cancel(running.pk) is False
     running.refresh_from_db()
     assert running.status == Status.CANCELLED
@@ -220,7 +220,7 @@ def test_a_turn_that_goes_round_too_often_is_stopped(running: Envelope, settings
     settings.MAX_PROCESS_COUNT = 2
     finish(held(running, 2), Outcome())
     finish(held(running, 3), Outcome())
-    work_off(Role.MANAGER, route)
+    perform_one_by_one(Role.MANAGER, route)
     running.refresh_from_db()
     assert running.status == Status.FAILED
     assert "MAX_PROCESS_COUNT" in Fault.objects.get().summary
@@ -269,7 +269,7 @@ def test_a_worker_whose_clock_is_behind_can_still_end_a_turn(
 def test_an_outcome_the_database_refuses_is_a_failed_attempt(begin: Begin, said: str) -> None:
     envelope = begin()
     finish(held(envelope, 1), to(Role.RESPONSE))
-    work_off(Role.RESPONSE, lambda _: Outcome(Done({"response": said})))
+    perform_one_by_one(Role.RESPONSE, lambda _: Outcome(Result({"response": said})))
     step = envelope.steps.get(number=2)
     assert (step.status, step.attempt) == ("ready", 1)
     assert step.error

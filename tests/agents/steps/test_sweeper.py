@@ -131,7 +131,7 @@ def test_two_sweepers_do_not_work_at_the_same_time(begin: Begin) -> None:
         swept.append(sweeper.sweep())
         connection.close()
 
-    with sweeper.alone() as held:
+    with sweeper.sole_sweeper() as held:
         assert held
         thread = threading.Thread(target=second)
         thread.start()

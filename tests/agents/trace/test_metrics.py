@@ -52,7 +52,7 @@ def test_metrics_without_postgresql_say_so(client: Client, monkeypatch: pytest.M
 def test_metrics_without_redis_are_silent_about_who_listens(
     client: Client, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agents.trace.metrics.words", lambda: None)
+    monkeypatch.setattr("agents.trace.metrics.announcements", lambda: None)
     read = samples(client)
     assert (read["docent_server_up", "postgresql"], read["docent_server_up", "redis"]) == (1, 0)
     assert not any(name == "docent_queue_consumers" for name, *_ in read)

@@ -14,10 +14,10 @@ from pytest_django import Settings
 
 from agents.llm.requests import Choice
 from agents.models import Envelope, ModelCall, Step
-from agents.names import THINKERS
+from agents.names import MODEL_ASKERS
 from agents.steps import events
-from agents.trace.replay import Changes, Walk, comparison
-from agents.trace.usage import of_turn
+from agents.trace.replay import Changes, Replay, comparison
+from agents.trace.usage import usage_of_turn
 from assistant.lab.model_server import Said
 from knowledge import ingestion
 from knowledge.providers import Provider
@@ -42,7 +42,7 @@ def models(settings: Settings) -> Iterator[Sensible]:
         }
         settings.MODELS = {
             asker: replace(settings.MODELS[asker], model="fake@scripted", timeout=5.0)
-            for asker in THINKERS
+            for asker in MODEL_ASKERS
         }
         settings.CACHE_MODEL_SECONDS = settings.CACHE_TRANSLATION_SECONDS = 0
         settings.CACHE_QUALITY_SECONDS = 0
@@ -58,9 +58,9 @@ def envelope(models: Sensible) -> Envelope:
 
 
 def replayed(envelope: Envelope, *, since: int = 1, **changes: dict[str, str]) -> dict[str, Any]:
-    walk = Walk(envelope, Changes(**changes), since)
-    walk.run()
-    return comparison(walk)
+    replay = Replay(envelope, Changes(**changes), since)
+    replay.run()
+    return comparison(replay)
 
 
 def reworded(prompt: str) -> str:
@@ -77,14 +77,14 @@ def test_a_turn_replays_the_same_from_its_journal(models: Sensible, envelope: En
     assert told["same"] is True
     assert told["route"]["then"] == told["route"]["now"]
     assert (told["usage"]["asked"], told["usage"]["cost"]) == (0, 0)
-    assert told["usage"]["found"] == of_turn(envelope.pk)["model_calls"] > 0
+    assert told["usage"]["found"] == usage_of_turn(envelope.pk)["model_calls"] > 0
     assert models.server.ledger == []
 
 
 def test_it_needs_no_model_that_is_still_there(
     models: Sensible, envelope: Envelope, settings: Settings
 ) -> None:
-    settings.MODELS = {asker: Choice() for asker in THINKERS}
+    settings.MODELS = {asker: Choice() for asker in MODEL_ASKERS}
     settings.PROVIDERS = {}
     assert replayed(envelope)["same"] is True
     assert models.server.ledger == []
@@ -93,7 +93,7 @@ def test_it_needs_no_model_that_is_still_there(
 def test_a_turn_without_models_replays_the_same_although_there_is_one_now(
     models: Sensible, settings: Settings
 ) -> None:
-    with_models, settings.MODELS = settings.MODELS, {asker: Choice() for asker in THINKERS}
+    with_models, settings.MODELS = settings.MODELS, {asker: Choice() for asker in MODEL_ASKERS}
     extractive = turn(QUESTION, collections=["teapot"])
     settings.MODELS = with_models
     assert replayed(extractive)["same"] is True

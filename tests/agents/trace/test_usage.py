@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.timezone import now
 
 from agents.models import Budget, Envelope, Price
-from agents.trace.usage import figures, of_turn
+from agents.trace.usage import figures, usage_of_turn
 from tests import factories
 
 DAY = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
@@ -29,7 +29,7 @@ def staff(client: Client, db: None) -> Client:
 
 
 def test_a_turn_without_models_cost_nothing(turn: Envelope) -> None:
-    assert of_turn(turn.pk) == {
+    assert usage_of_turn(turn.pk) == {
         "model_calls": 0,
         "cached_calls": 0,
         "input_tokens": 0,
@@ -44,7 +44,7 @@ def test_a_turn_counts_its_calls_and_those_that_a_cache_spared(turn: Envelope) -
     factories.model_call(
         turn, cached_from=first, cost=0, input_tokens=None, output_tokens=None, seconds=0
     )
-    spent = of_turn(turn.pk)
+    spent = usage_of_turn(turn.pk)
     assert (spent["model_calls"], spent["cached_calls"]) == (1, 1)
     assert (spent["input_tokens"], spent["output_tokens"]) == (100, 10)
     assert (spent["cost"], spent["cost_known"]) == (0.0005, True)
@@ -53,7 +53,7 @@ def test_a_turn_counts_its_calls_and_those_that_a_cache_spared(turn: Envelope) -
 def test_one_unknown_price_makes_the_cost_unknown(turn: Envelope) -> None:
     factories.model_call(turn)
     factories.model_call(turn, cost=None)
-    assert (of_turn(turn.pk)["cost"], of_turn(turn.pk)["cost_known"]) == (None, False)
+    assert (usage_of_turn(turn.pk)["cost"], usage_of_turn(turn.pk)["cost_known"]) == (None, False)
 
 
 @pytest.mark.parametrize(
@@ -64,20 +64,20 @@ def test_who_did_not_work_sends_no_bill(turn: Envelope, outcome: str, known: boo
     factories.model_call(
         turn, outcome=outcome, cost=None, input_tokens=None, output_tokens=None, reply=""
     )
-    assert of_turn(turn.pk)["cost_known"] is known
+    assert usage_of_turn(turn.pk)["cost_known"] is known
 
 
 def test_what_a_replay_asked_is_no_part_of_what_the_turn_cost(turn: Envelope) -> None:
     factories.model_call(turn)
     factories.model_call(turn, subject=f"replay/{turn.pk}/1", owner="replay")
-    assert of_turn(turn.pk)["model_calls"] == 1
+    assert usage_of_turn(turn.pk)["model_calls"] == 1
 
 
 def test_what_broke_off_may_have_cost_more(turn: Envelope) -> None:
     factories.model_call(turn, attempts=[{"outcome": "server_error"}])
-    assert of_turn(turn.pk)["cost_known"]
+    assert usage_of_turn(turn.pk)["cost_known"]
     factories.model_call(turn, attempts=[{"outcome": "cut_off"}])
-    spent = of_turn(turn.pk)
+    spent = usage_of_turn(turn.pk)
     assert (spent["cost"], spent["cost_known"]) == (0.001, False)
 
 
