@@ -143,7 +143,7 @@ def chart(rows: Sequence[dict[str, Any]]) -> list[Column]:
     return [Column(row, f"{100 * size / most:.2f}") for row, size in zip(rows, sizes, strict=True)]
 
 
-OUTCOME_COLOURS = dict.fromkeys(Outcome, "danger") | {Outcome.OK: "success"}
+OUTCOME_COLOURS: dict[str, str] = dict.fromkeys(Outcome, "danger") | {Outcome.OK: "success"}
 
 
 @admin.register(ModelCall)

@@ -9,7 +9,7 @@ import pytest
 from agents.models import Step
 from agents.steps import step_lease
 from prompts.prompt import Prompt
-from tests.agents.claiming import claim
+from tests.agents.claiming import claimed
 from tests.agents.llm.probe import GOOD, Verdict, llm
 from tests.conftest import Begin
 from tests.scripted import Asked, Said, Scripted
@@ -55,23 +55,21 @@ def test_who_was_stopped_while_a_model_failed_does_not_ask_again(
 
 
 def test_a_lease_that_was_renewed_is_ours_again(begin: Begin) -> None:
-    held = claim(begin().pk, 1)
-    assert held
-    with step_lease.LEASES.renewed(held.token):
-        stand(held.token)
+    step = claimed(begin().pk, 1)
+    with step_lease.LEASES.renewed(step.token):
+        stand(step.token)
         with pytest.raises(step_lease.LapsedError):
-            step_lease.require(held.token)
-        assert step_lease.LEASES.renew({held.token}) == 1
-        step_lease.require(held.token)
+            step_lease.require(step.token)
+        assert step_lease.LEASES.renew({step.token}) == 1
+        step_lease.require(step.token)
 
 
 def test_a_lease_that_another_took_is_not_ours_again(begin: Begin) -> None:
     envelope = begin()
-    held = claim(envelope.pk, 1)
-    assert held
-    with step_lease.LEASES.renewed(held.token):
-        stand(held.token)
+    step = claimed(envelope.pk, 1)
+    with step_lease.LEASES.renewed(step.token):
+        stand(step.token)
         envelope.steps.update(lease_token=uuid4())
-        assert step_lease.LEASES.renew({held.token}) == 0
+        assert step_lease.LEASES.renew({step.token}) == 0
         with pytest.raises(step_lease.LapsedError):
-            step_lease.require(held.token)
+            step_lease.require(step.token)
