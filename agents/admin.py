@@ -143,7 +143,9 @@ def chart(rows: Sequence[dict[str, Any]]) -> list[Column]:
     return [Column(row, f"{100 * size / most:.2f}") for row, size in zip(rows, sizes, strict=True)]
 
 
-OUTCOME_COLOURS: dict[str, str] = dict.fromkeys(Outcome, "danger") | {Outcome.OK: "success"}
+OUTCOME_COLOURS = {
+    outcome.value: "success" if outcome is Outcome.OK else "danger" for outcome in Outcome
+}
 
 
 @admin.register(ModelCall)

@@ -110,7 +110,7 @@ def end(envelope: Envelope, status: Status, *, error_id: str = "") -> None:
 def quarantine(envelope: Envelope, step: Step, error: Exception) -> None:
     """Set a step aside that cannot succeed and end its turn with an error id for the user."""
     code = faults.record(error, role=step.role, envelope=envelope, step=step.number)
-    step.status, step.ended = Step.Status.QUARANTINED, step.over()
+    step.status, step.ended = Step.Status.QUARANTINED, step.end_time()
     step.lease_token = step.lease_until = None
     step.error = step.error or storable(f"{type(error).__name__}: {error}")
     step.save()

@@ -117,8 +117,8 @@ def test_a_contract_that_declares_what_agents_never_write_is_refused(name: str) 
 
 
 def test_every_agent_may_ask_for_clarification(contract: Contract[Message]) -> None:
-    asked = {"needs_clarification": True, "clarification_reason": "vague_request"}
-    assert contract.checked(asked) == asked
+    writes = {"needs_clarification": True, "clarification_reason": "vague_request"}
+    assert contract.checked(writes) == writes
 
 
 def test_an_unknown_reason_for_clarification_is_refused(contract: Contract[Message]) -> None:
@@ -173,7 +173,7 @@ def _looked_up(module: ModuleType) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def read() -> set[str]:
+def reads() -> set[str]:
     """What agents, the routing table, the conversation's memory and the reply read."""
     by_agents = {name for agent in REGISTRY.values() for name in agent.contract.reads}
     return (
@@ -185,12 +185,12 @@ def read() -> set[str]:
     )
 
 
-def test_what_an_agent_writes_is_read_by_somebody_or_marked_as_trace(read: set[str]) -> None:
-    assert _written() - read - TRACE - set(UNIVERSAL) == set()
+def test_what_an_agent_writes_is_read_by_somebody_or_marked_as_trace(reads: set[str]) -> None:
+    assert _written() - reads - TRACE - set(UNIVERSAL) == set()
 
 
-def test_nobody_reads_what_is_marked_as_trace(read: set[str]) -> None:
-    assert read & TRACE == set()
+def test_nobody_reads_what_is_marked_as_trace(reads: set[str]) -> None:
+    assert reads & TRACE == set()
 
 
 def test_every_attribute_that_agents_may_write_is_written_by_one() -> None:

@@ -1,6 +1,6 @@
 """The table of failures: whatever fails at whichever prompt, the user gets what the page says.
 
-With WRITE_FAILURES=1 in the environment the page is written instead of compared with what came.
+With WRITE_FAILURES=1 in the environment the page is written instead of compared with it.
 """
 
 import os

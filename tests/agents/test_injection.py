@@ -38,7 +38,7 @@ def ask(text: str, collection: str = "teapot", **memory: Any) -> Envelope:
     return turn(text, collections=[collection], **memory)
 
 
-def obedient(asked: Asked) -> Said:
+def obedient(call: Asked) -> Said:
     """A response that leaks to a host of the attacker's beside a sentence of the passage."""
     return Said("The water drains into the lower tank." + LEAK)
 
@@ -87,9 +87,9 @@ def test_orders_in_documents_change_no_route_and_reach_no_tool(
         assert not any(order in ELEMENT.sub("", call.user) for order in ORDERS)
 
 
-def copied(asked: Asked) -> Said:
+def copied(call: Asked) -> Said:
     """A clarification whose model says what it was told to."""
-    return shaped(message=f"Why? {asked.user[-400:]} {LEAK}", lead=LEAK, options=[])
+    return shaped(message=f"Why? {call.user[-400:]} {LEAK}", lead=LEAK, options=[])
 
 
 def assert_words_alone(envelope: Envelope) -> None:

@@ -33,11 +33,11 @@ def test_a_manager_does_all_that_is_ready(begin: Begin) -> None:
 
 
 def test_a_manager_leaves_what_another_has_taken(begin: Begin) -> None:
-    taken, free = begin(), begin()
-    other = claim(taken.pk, 1)
+    busy, free = begin(), begin()
+    other = claim(busy.pk, 1)
     assert other
     perform_in_batches(Role.MANAGER, route)
-    assert roles(taken) == ["manager"]
+    assert roles(busy) == ["manager"]
     assert roles(free) == ["manager", "lang"]
     assert finish(other, to(Role.LANG)) is not None
 
@@ -80,7 +80,7 @@ def test_an_error_in_one_decision_does_not_keep_the_others_from_being_taken(begi
 
 
 def test_turns_that_end_and_turns_that_go_on_are_decided_together(begin: Begin) -> None:
-    ending, going = begin(), begin()
+    ending, ongoing = begin(), begin()
 
     def work(step: Claim) -> Outcome:
         ends = Status.COMPLETED if step.envelope_id == ending.pk else None
@@ -90,7 +90,7 @@ def test_turns_that_end_and_turns_that_go_on_are_decided_together(begin: Begin) 
     perform_in_batches(Role.MANAGER, work)
     ending.refresh_from_db()
     assert ending.status == Status.COMPLETED
-    assert roles(going) == ["manager", "lang"]
+    assert roles(ongoing) == ["manager", "lang"]
 
 
 def test_a_bell_that_hangs_calls_the_manager_for_every_step(begin: Begin) -> None:

@@ -145,13 +145,13 @@ def test_every_outcome_of_every_agent_has_a_way_out(
     edges = explore(enabled_routes=routes)
     endings = set(Status)
     for stage in edges:
-        seen, waiting = {str(stage)}, [str(stage)]
+        reached, waiting = {str(stage)}, [str(stage)]
         while waiting:
-            here = waiting.pop()
-            for target in edges[Stage(here)] - endings - seen:
-                seen.add(target)
+            stage_name = waiting.pop()
+            for target in edges[Stage(stage_name)] - endings - reached:
+                reached.add(target)
                 waiting.append(target)
-        assert any(edges[Stage(name)] & endings for name in seen), stage
+        assert any(edges[Stage(name)] & endings for name in reached), stage
 
 
 def test_every_stage_can_be_reached(settings: Settings) -> None:

@@ -261,22 +261,22 @@ def test_a_worker_whose_clock_is_behind_can_still_end_a_turn(
     assert envelope.status == Status.COMPLETED
 
 
-@pytest.mark.parametrize("said", ["null \0 character", "half \ud800"], ids=["null", "half"])
-def test_an_outcome_the_database_refuses_is_a_failed_attempt(begin: Begin, said: str) -> None:
+@pytest.mark.parametrize("text", ["null \0 character", "half \ud800"], ids=["null", "half"])
+def test_an_outcome_the_database_refuses_is_a_failed_attempt(begin: Begin, text: str) -> None:
     envelope = begin()
     finish(claimed(envelope.pk, 1), to(Role.RESPONSE))
-    perform_one_by_one(Role.RESPONSE, lambda _: Outcome(Result({"response": said})))
+    perform_one_by_one(Role.RESPONSE, lambda _: Outcome(Result({"response": text})))
     step = envelope.steps.get(number=2)
     assert (step.status, step.attempt) == ("ready", 1)
     assert step.error
 
 
-@pytest.mark.parametrize("said", ["null \0 character", "half \ud800"], ids=["null", "half"])
-def test_an_error_may_quote_what_the_database_refuses(begin: Begin, said: str) -> None:
+@pytest.mark.parametrize("text", ["null \0 character", "half \ud800"], ids=["null", "half"])
+def test_an_error_may_quote_what_the_database_refuses(begin: Begin, text: str) -> None:
     envelope = begin()
     for _ in range(Step.ATTEMPTS):
         envelope.steps.update(available_at=now())
-        fail(claimed(envelope.pk, 1), AgentError(said))
+        fail(claimed(envelope.pk, 1), AgentError(text))
     envelope.refresh_from_db()
     assert envelope.status == Status.FAILED
     assert Fault.objects.get(code=envelope.error_id).details

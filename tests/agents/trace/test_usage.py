@@ -84,8 +84,8 @@ def test_what_broke_off_may_have_cost_more(turn: Envelope) -> None:
 def test_days_are_those_of_utc_and_the_last_one_counts(turn: Envelope) -> None:
     factories.model_call(turn, created=DAY)
     factories.model_call(turn, created=DAY + timedelta(hours=1))
-    found = figures(date(2026, 11, 20), date(2026, 11, 21), "day")
-    assert [(row["name"], row["model_calls"]) for row in found["rows"]] == [
+    usage = figures(date(2026, 11, 20), date(2026, 11, 21), "day")
+    assert [(row["name"], row["model_calls"]) for row in usage["rows"]] == [
         ("2026-11-20", 1),
         ("2026-11-21", 1),
     ]
@@ -96,13 +96,13 @@ def test_parts_come_by_what_they_cost_and_sum_up_to_the_total(turn: Envelope) ->
     factories.model_call(turn, role="router", cost="0.001", created=DAY)
     factories.model_call(turn, role="response", cost="0.002", created=DAY, seconds=1.5)
     factories.model_call(turn, role="response", cost=None, created=DAY, seconds=2.5)
-    found = figures(DAY.date(), DAY.date(), "role")
-    response, router = found["rows"]
+    usage = figures(DAY.date(), DAY.date(), "role")
+    response, router = usage["rows"]
     assert (response["name"], router["name"]) == ("response", "router")
     assert (response["cost"], response["priced_cost"]) == (None, 0.002)
     assert (response["unpriced_calls"], response["p50_seconds"]) == (1, 2.0)
-    assert found["total"]["priced_cost"] == pytest.approx(0.003)
-    assert found["total"]["input_tokens"] == sum(row["input_tokens"] for row in found["rows"])
+    assert usage["total"]["priced_cost"] == pytest.approx(0.003)
+    assert usage["total"]["input_tokens"] == sum(row["input_tokens"] for row in usage["rows"])
 
 
 def test_owners_are_called_by_their_names(turn: Envelope) -> None:
@@ -111,8 +111,8 @@ def test_owners_are_called_by_their_names(turn: Envelope) -> None:
     factories.model_call(turn, owner="local/", created=DAY, cost="0.1")
     factories.model_call(turn, owner="local/web-1", created=DAY, cost="0.1")
     factories.model_call(None, created=DAY, cost="0.1")
-    found = figures(DAY.date(), DAY.date(), "owner")
-    names = [row["name"] for row in found["rows"]]
+    usage = figures(DAY.date(), DAY.date(), "owner")
+    names = [row["name"] for row in usage["rows"]]
     assert names == ["shop, for anna", "local", "nobody: documents"]
 
 
@@ -172,7 +172,7 @@ def test_the_page_says_what_is_wrong_with_its_days(staff: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "price", "said"),
+    ("model", "price", "message"),
     [
         ("gpt-9@nowhere", "1", "Write model@provider"),
         ("unheard-of", "1", "Write model@provider"),
@@ -180,11 +180,11 @@ def test_the_page_says_what_is_wrong_with_its_days(staff: Client) -> None:
     ],
 )
 def test_prices_that_cannot_hold_are_refused(
-    staff: Client, model: str, price: str, said: str
+    staff: Client, model: str, price: str, message: str
 ) -> None:
     form = {"model": model, "input_per_million": price, "output_per_million": "1"}
     page = staff.post(reverse("admin:agents_price_add"), form).content.decode()
-    assert said in page
+    assert message in page
     assert not Price.objects.exists()
 
 
