@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from agents.names import Role, Route, Status
 
-Fraction = Annotated[float, Field(ge=0, le=1)]
+Unit = Annotated[float, Field(ge=0, le=1)]
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z]{2,4})?$")]
 
 
@@ -115,7 +115,7 @@ class Evaluation(Value):
 
     sufficient: bool
     missing: str = ""
-    confidence: Fraction
+    confidence: Unit
 
 
 class Source(Value):
@@ -201,9 +201,9 @@ WORK: dict[str, Any] = {
     "clarification_reason": Reason,
     "clarification_message": str,
     "language": Language,
-    "confidence": Fraction,
+    "confidence": Unit,
     "text_eng": str,
-    "translation_confidence": Fraction,
+    "translation_confidence": Unit,
     "corrections_made": list[str],
     "canonical_question": str,
     "context_type": Literal["new_topic", "follow_up", "clarification"],
@@ -215,16 +215,16 @@ WORK: dict[str, Any] = {
     "wordings": Wordings,
     "guardrails_passed": bool,
     "within_scope": bool,
-    "guardrails_confidence": Fraction,
+    "guardrails_confidence": Unit,
     "guardrails_analysis": str,
     "route": Route,
-    "route_confidence": Fraction,
+    "route_confidence": Unit,
     "route_analysis": str,
     "query_type": Literal[
         "simple_search", "cross_doc", "compliance", "risk", "synthesis", "reporting", "unknown"
     ],
     "complexity_score": Annotated[int, Field(ge=0, le=100)],
-    "vagueness_score": Fraction,
+    "vagueness_score": Unit,
     "clarifying_questions": list[str],
     "search_results": list[Passage],
     "search_context": str,
@@ -240,9 +240,9 @@ WORK: dict[str, Any] = {
     "response": str,
     "sources_used": list[Source],
     "citations_used": list[Citation],
-    "generation_confidence": Fraction,
+    "generation_confidence": Unit,
     "generation_error": str,
-    "quality_score": Fraction,
+    "quality_score": Unit,
     "quality_decision": Literal["approve", "research", "regenerate", "approve_with_reservations"],
     "quality_analysis": str,
     "validation_result": dict[str, Any],
