@@ -1,4 +1,4 @@
-"""Celery: one queue per role, and the word each worker leaves that it is listening."""
+"""Celery: one queue per role, and the announcement of each worker that it listens."""
 
 from celery import Celery
 

@@ -43,15 +43,14 @@ class Overview:
 def overview() -> Overview:
     """Return what there is to see now. Raises django.db.Error when PostgreSQL is away."""
     workers = announcements()
+    sweepers = [worker for worker in workers or () if presence.SWEEPER in worker.queues]
     running = Envelope.objects.filter(status=Status.RUNNING)
     overdue = running.filter(deadline__lt=now()).count()
     return Overview(
         queues=all_queues(workers),
         turns=running.count() - overdue,
         overdue=overdue,
-        sweepers=None
-        if workers is None
-        else sum(presence.SWEEPER in worker.queues for worker in workers),
+        sweepers=None if workers is None else len(sweepers),
         turns_limit=settings.MAX_TURNS,
         turns_limit_per_key=settings.MAX_TURNS_PER_KEY,
     )
