@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -24,9 +23,9 @@ from agents.llm.outcomes import Outcome
 from agents.models import Budget, Envelope, Fault, ModelCall, Price
 from agents.names import Status
 from agents.trace.metrics import overview
-from agents.trace.queues import UNHEARD_AFTER
+from agents.trace.queues import LATE_SECONDS
 from agents.trace.trace import timeline
-from agents.trace.usage import PARTS, calls_of, figures, spent
+from agents.trace.usage import PARTS, calls_of, figures, usage_of_calls
 from knowledge.providers import allowed, parts
 from knowledge.read_only_admin import RecordAdmin, pretty
 
@@ -55,7 +54,7 @@ class EnvelopeAdmin(RecordAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Envelope]:
         """Turns with what the list says about them, without their payloads."""
         turns: QuerySet[Envelope] = super().get_queryset(request)
-        return turns.annotate(asked=KT("memory__text"), routed=KT("payload__route")).defer(
+        return turns.annotate(text=KT("memory__text"), chosen_route=KT("payload__route")).defer(
             "memory", "payload"
         )
 
@@ -73,23 +72,23 @@ class EnvelopeAdmin(RecordAdmin):
             "payload": [(name, pretty(value)) for name, value in payload if value not in EMPTY],
             "empty": [name for name, value in payload if value in EMPTY],
             "faults": row.faults.all(),
-            "usage": spent(calls_of(row.pk)) if calls else None,
+            "usage": usage_of_calls(calls_of(row.pk)) if calls else None,
         }
 
-    @display(description="Question", ordering="asked")
+    @display(description="Question", ordering="text")
     def question(self, envelope: Any) -> str:
         """The beginning of what was asked."""
-        return Truncator(envelope.asked or str(envelope.pk)).chars(80)
+        return Truncator(envelope.text or str(envelope.pk)).chars(80)
 
     @display(description="Status", ordering="status", label=STATUS_COLOURS)
     def state(self, envelope: Envelope) -> tuple[str, str]:
         """Where it stands."""
         return envelope.status, envelope.get_status_display()
 
-    @display(description="Route", ordering="routed")
+    @display(description="Route", ordering="chosen_route")
     def route(self, envelope: Any) -> str:
         """The route the turn took."""
-        return envelope.routed or ""
+        return envelope.chosen_route or ""
 
     @display(description="Steps", ordering="step_count")
     def steps(self, envelope: Envelope) -> int:
@@ -144,7 +143,9 @@ def chart(rows: Sequence[dict[str, Any]]) -> list[Column]:
     return [Column(row, f"{100 * size / most:.2f}") for row, size in zip(rows, sizes, strict=True)]
 
 
-OUTCOME_COLOURS = {each.value: "success" if each is Outcome.OK else "danger" for each in Outcome}
+OUTCOME_COLOURS = {
+    outcome.value: "success" if outcome is Outcome.OK else "danger" for outcome in Outcome
+}
 
 
 @admin.register(ModelCall)
@@ -193,11 +194,11 @@ class ModelCallAdmin(RecordAdmin):
             "last": request.GET.get("to", ""),
         }
         if query.is_valid():
-            found = figures(**query.validated_data)
-            days = {"first": f"{found['from']}", "last": f"{found['to']}"}
-            context |= {"figures": found, "bars": chart(found["rows"])} | days
+            usage = figures(**query.validated_data)
+            days = {"first": f"{usage['from']}", "last": f"{usage['to']}"}
+            context |= {"figures": usage, "bars": chart(usage["rows"])} | days
         else:
-            context["errors"] = [error for said in query.errors.values() for error in said]
+            context["errors"] = [error for errors in query.errors.values() for error in errors]
         return TemplateResponse(request, "agents/usage.html", context)
 
     @display(description="Outcome", ordering="outcome", label=OUTCOME_COLOURS)
@@ -210,8 +211,8 @@ class ModelCallAdmin(RecordAdmin):
         """Tokens in and out, as far as they were counted."""
         if call.cached_from_id:
             return "cached"
-        counted = (call.input_tokens, call.output_tokens)
-        return " → ".join("?" if each is None else f"{each:,}" for each in counted)
+        counts = (call.input_tokens, call.output_tokens)
+        return " → ".join("?" if count is None else f"{count:,}" for count in counts)
 
     @display(description="USD", ordering="cost")
     def price(self, call: ModelCall) -> str:
@@ -222,9 +223,6 @@ class ModelCallAdmin(RecordAdmin):
     def took(self, call: ModelCall) -> str:
         """Milliseconds until the reply was there."""
         return f"{call.seconds * 1000:,.0f}\N{NO-BREAK SPACE}ms"
-
-
-LEAST = Decimal(0)
 
 
 class PriceForm(forms.ModelForm):
@@ -263,11 +261,11 @@ class BudgetForm(forms.ModelForm):
 def _not_negative(
     form: forms.ModelForm, cleaned: dict[str, Any] | None, *names: str
 ) -> dict[str, Any]:
-    given = cleaned or {}
+    values = cleaned or {}
     for name in names:
-        if given.get(name) is not None and given[name] < LEAST:
+        if values.get(name) is not None and values[name] < 0:
             form.add_error(name, "This must be 0 or more.")
-    return given
+    return values
 
 
 @admin.register(Price)
@@ -296,6 +294,6 @@ def queues_page(request: HttpRequest) -> HttpResponse:
     context = admin.site.each_context(request) | {
         "title": "Queues",
         "overview": overview(),
-        "long": int(UNHEARD_AFTER),
+        "long": int(LATE_SECONDS),
     }
     return TemplateResponse(request, "agents/queues.html", context)

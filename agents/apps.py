@@ -10,7 +10,7 @@ from django.core.checks import register
 
 from agents.contract import REGISTRY, refuse_conflicts
 from agents.names import KIND, Role
-from agents.routing import TOGETHER
+from agents.routing import PARALLEL_ROLES
 from prompts.checks import prompts_fit
 
 FOLDERS: dict[str, tuple[Role, ...]] = {
@@ -50,7 +50,7 @@ class AgentsConfig(AppConfig):
         for role in Role:
             if KIND[role] == "LLM" and REGISTRY[role].work is None:
                 raise LookupError(f"{role} has no way to work without a model")
-        refuse_conflicts(TOGETHER)
+        refuse_conflicts(PARALLEL_ROLES)
         for name in HOOKS:
             import_module(name).register()
         for name in PROMPTS:

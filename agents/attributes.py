@@ -31,7 +31,7 @@ class Reason(StrEnum):
 
 
 # Reasons that decline the question itself; a reply to them does not complete it.
-DECLINING = frozenset(
+DECLINING_REASONS = frozenset(
     {
         Reason.SCOPE_UNCLEAR,
         Reason.OUT_OF_SCOPE,
@@ -128,7 +128,7 @@ class Source(Value):
     score: float
 
 
-class Marked(Source):
+class MarkedSource(Source):
     """The passage behind one marker of an answer."""
 
     marker: str  # "C1"
@@ -137,7 +137,7 @@ class Marked(Source):
     chunk_id: int
 
 
-class SourceReference(Marked):
+class SourceReference(MarkedSource):
     """A marked passage with its text, as it was given to the response agent."""
 
     text: str
@@ -147,7 +147,7 @@ class SourceReference(Marked):
 CitationStatus = Literal["verified", "reviewed", "weak", "unsupported"]
 
 
-class Citation(Marked):
+class Citation(MarkedSource):
     """A marker used in the answer, checked against its passage."""
 
     quote: str  # the sentence of the answer that carries the marker

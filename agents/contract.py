@@ -126,12 +126,12 @@ class Contract(Generic[V]):
 
 
 Work = Callable[[V], Writes]
-Thought = Callable[[V, "Model"], Writes]
-Amends = Callable[[V, ModelFailure], Writes]
+ModelWork = Callable[[V, "Model"], Writes]
+Recovery = Callable[[V, ModelFailure], Writes]
 
 
 @dataclass(frozen=True)
-class Done:
+class Result:
     """What an agent wrote (JSON values), and whether a model or its own rules did it."""
 
     writes: Writes
@@ -145,8 +145,8 @@ class Agent(Generic[V]):
 
     contract: Contract[V]
     work: Work[V] | None = None
-    thought: Thought[V] | None = None
-    amends: Amends[V] | None = None
+    model_work: ModelWork[V] | None = None
+    recovery: Recovery[V] | None = None
 
     def __call__(self, payload: Mapping[str, Any]) -> Writes:
         """Run on a payload without a model; return checked writes (JSON values)."""
@@ -157,29 +157,29 @@ class Agent(Generic[V]):
         self.work = work
         return work
 
-    def after_failure(self, amends: Amends[V]) -> Amends[V]:
+    def after_failure(self, recovery: Recovery[V]) -> Recovery[V]:
         """Declare what the role does instead of that once its model was asked and failed."""
-        self.amends = amends
-        return amends
+        self.recovery = recovery
+        return recovery
 
-    def perform(self, payload: Mapping[str, Any], llm: "Model | None") -> Done:
+    def perform(self, payload: Mapping[str, Any], llm: "Model | None") -> Result:
         """Run on a payload, with the model if there is one and it can be asked."""
         view = self.contract.view.of(payload)
         degraded = ""
-        if self.thought and llm:
+        if self.model_work and llm:
             try:
-                writes = self.contract.checked(self.thought(view, llm))
-                return Done(writes, "model" if llm.number else "extractive")
+                writes = self.contract.checked(self.model_work(view, llm))
+                return Result(writes, "model" if llm.number else "extractive")
             except ModelFailure as failure:
                 degraded = f"{failure.outcome}: {failure}"
                 llm.tokens.withdraw()
-                if self.amends:
-                    writes = self.contract.checked(self.amends(view, failure))
-                    return Done(writes, "extractive", degraded)
+                if self.recovery:
+                    writes = self.contract.checked(self.recovery(view, failure))
+                    return Result(writes, "extractive", degraded)
         if self.work is None:
             raise ContractError(f"{self.contract.role} has no way to work without a model")
-        mode = "extractive" if self.thought else ""
-        return Done(self.contract.checked(self.work(view)), mode, degraded)
+        mode = "extractive" if self.model_work else ""
+        return Result(self.contract.checked(self.work(view)), mode, degraded)
 
 
 REGISTRY: dict[Role, Agent[Any]] = {}
@@ -189,37 +189,37 @@ def agent(role: Role, *, reads: type[V], writes: tuple[str, ...]) -> Callable[[W
     """Declare the decorated function as the agent of `role` and register it."""
 
     def declare(work: Work[V]) -> Agent[V]:
-        return _registered(Agent(Contract(role, reads, writes), work=work))
+        return _register(Agent(Contract(role, reads, writes), work=work))
 
     return declare
 
 
 def llm_agent(
     role: Role, *, reads: type[V], writes: tuple[str, ...]
-) -> Callable[[Thought[V]], Agent[V]]:
+) -> Callable[[ModelWork[V]], Agent[V]]:
     """Declare the decorated function as the agent of `role`, which asks a model.
 
     What it does when no model can be asked is declared beside it: `@….without_model`.
     """
 
-    def declare(thought: Thought[V]) -> Agent[V]:
-        return _registered(Agent(Contract(role, reads, writes), thought=thought))
+    def declare(model_work: ModelWork[V]) -> Agent[V]:
+        return _register(Agent(Contract(role, reads, writes), model_work=model_work))
 
     return declare
 
 
-def _registered(declared: Agent[V]) -> Agent[V]:
-    role = declared.contract.role
+def _register(agent: Agent[V]) -> Agent[V]:
+    role = agent.contract.role
     if role in REGISTRY:
         raise ContractError(f"{role} has two agents")
-    REGISTRY[role] = declared
-    return declared
+    REGISTRY[role] = agent
+    return agent
 
 
-def refuse_conflicts(together: tuple[Role, ...]) -> None:
+def refuse_conflicts(parallel: tuple[Role, ...]) -> None:
     """Raise ContractError when two agents that run at the same time write the same attribute."""
     writers: dict[str, Role] = {}
-    for role in together:
+    for role in parallel:
         for name in REGISTRY[role].contract.writes:
             if name in UNIVERSAL:
                 continue

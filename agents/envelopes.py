@@ -17,14 +17,15 @@ from agents.errors import AgentError
 from agents.models import Envelope, Step
 from agents.names import Role, Status
 from agents.routing import Stage
-from agents.steps import events, faults
-from agents.steps.doorbell import bell
+from agents.steps import faults
+from agents.steps.doorbell import ring_command
+from agents.steps.events import event_commands, send
 from agents.words import ENGLISH, Phrase
 from knowledge.postgres_text import storable
 
 # Sent with `envelope` inside the transaction that ends it: who listens takes effect once, too.
 envelope_ended = Signal()
-# A function of the database, in functions.sql.
+# A function of the database, in steps/functions.sql.
 END = "SELECT agents_end(%s, %s, %s, %s::jsonb)"
 
 
@@ -45,7 +46,7 @@ def start(
     `agents.attributes.MEMORY`; it is kept as it is, so that the turn can be replayed. `place` is
     how many turns the same user has under way: of all that wait, the lowest place goes first.
     """
-    seen = {
+    checked = {
         name: ADAPTERS[name].dump_python(ADAPTERS[name].validate_python(value), mode="json")
         for name, value in memory.items()
         if name in MEMORY
@@ -56,8 +57,8 @@ def start(
             id=identity,
             conversation_id=conversation_id,
             message_id=message_id,
-            memory=seen,
-            payload=seen
+            memory=checked,
+            payload=checked
             | {
                 "stage": Stage.START,
                 "enabled_routes": [str(route) for route in settings.ROUTES],
@@ -77,17 +78,18 @@ def start(
             stage=Stage.START,
             place=place,
         )
-        told = events.told(
+        bell = ring_command(identity, 1, Role.MANAGER)
+        event = event_commands(
             envelope.target_list, "workflow_start", turn=identity, conversation=conversation_id
         )
-        _on_commit(partial(events.send, [bell(identity, 1, Role.MANAGER), *told]))
+        _on_commit(partial(send, [bell, *event]))
     return envelope
 
 
-def conclude(envelope: Envelope, status: Status, says: Phrase | None) -> None:
+def conclude(envelope: Envelope, status: Status, phrase: Phrase | None) -> None:
     """End a locked envelope as the manager decided."""
-    if says:
-        _say(envelope, says)
+    if phrase:
+        _respond(envelope, phrase)
     end(envelope, status)
 
 
@@ -100,18 +102,19 @@ def end(envelope: Envelope, status: Status, *, error_id: str = "") -> None:
     envelope.payload["mode"] = mode
     envelope_ended.send(Envelope, envelope=envelope)
     turn = {"turn": envelope.pk, "status": status}
-    told = events.told(envelope.target_list, "workflow_complete", **turn, error_id=error_id)
-    _on_commit(partial(events.send, told + events.told(envelope.result_list, "result", **turn)))
+    event = event_commands(envelope.target_list, "workflow_complete", **turn, error_id=error_id)
+    result = event_commands(envelope.result_list, "result", **turn)
+    _on_commit(partial(send, event + result))
 
 
 def quarantine(envelope: Envelope, step: Step, error: Exception) -> None:
     """Set a step aside that cannot succeed and end its turn with an error id for the user."""
     code = faults.record(error, role=step.role, envelope=envelope, step=step.number)
-    step.status, step.ended = Step.Status.QUARANTINED, step.over()
+    step.status, step.ended = Step.Status.QUARANTINED, step.end_time()
     step.lease_token = step.lease_until = None
     step.error = step.error or storable(f"{type(error).__name__}: {error}")
     step.save()
-    _say(envelope, Phrase.FAILED, error_id=code)
+    _respond(envelope, Phrase.FAILED, error_id=code)
     end(envelope, Status.FAILED, error_id=code)
 
 
@@ -123,7 +126,7 @@ def expire(envelope_id: uuid.UUID) -> bool:
         if envelope is None or envelope.ended or envelope.deadline >= now():
             return False
         code = faults.record(DeadlineError(), role="manager", envelope=envelope)
-        _say(envelope, Phrase.EXPIRED, error_id=code)
+        _respond(envelope, Phrase.EXPIRED, error_id=code)
         end(envelope, Status.EXPIRED, error_id=code)
     return True
 
@@ -134,14 +137,14 @@ def cancel(envelope_id: uuid.UUID) -> bool:
         envelope = Envelope.objects.select_for_update().filter(pk=envelope_id).first()
         if envelope is None or envelope.ended:
             return False
-        _say(envelope, Phrase.CANCELLED)
+        _respond(envelope, Phrase.CANCELLED)
         end(envelope, Status.CANCELLED)
     return True
 
 
-def _say(envelope: Envelope, phrase: Phrase, **values: object) -> None:
+def _respond(envelope: Envelope, phrase: Phrase, **values: object) -> None:
     language = envelope.payload.get("language", ENGLISH)
-    envelope.payload["response"] = phrase.said_in(language, **values)
+    envelope.payload["response"] = phrase.in_language(language, **values)
 
 
 def _on_commit(act: Callable[[], object]) -> None:

@@ -11,7 +11,7 @@ from agents.routing import decide
 from agents.steps import shutdown
 from agents.steps.doorbell import ring
 from agents.steps.records import Claim, Outcome
-from agents.steps.steps import perform_ready, run_agent, work_off
+from agents.steps.steps import perform_in_batches, perform_one_by_one, run_agent
 
 
 class LoopError(AgentError):
@@ -20,23 +20,23 @@ class LoopError(AgentError):
     permanent = True
 
 
-def route(held: Claim) -> Outcome:
+def route(claim: Claim) -> Outcome:
     """Let the table decide on the whole payload. Raises LoopError."""
-    if held.process_count >= settings.MAX_PROCESS_COUNT:
+    if claim.process_count >= settings.MAX_PROCESS_COUNT:
         raise LoopError
-    return Outcome(decision=decide(held.payload))
+    return Outcome(decision=decide(claim.payload))
 
 
 def _task(role: Role) -> "Task[[str, int], None]":
     @shared_task(name=role.queue)
     def run(envelope_id: str, number: int) -> None:
-        if shutdown.told():
+        if shutdown.requested():
             # It was delivered while the worker left; another one hears it at once.
             ring(UUID(envelope_id), number, role)
         elif role is Role.MANAGER:
-            perform_ready(role, route)
+            perform_in_batches(role, route)
         else:
-            work_off(role, run_agent)
+            perform_one_by_one(role, run_agent)
 
     return run
 

@@ -148,7 +148,7 @@ class Step(models.Model):
             return "lost"
         return str(self.status)
 
-    def over(self) -> datetime:
+    def end_time(self) -> datetime:
         """Return the time at which the step ends, by whose clock ever not before it began."""
         return max(now(), self.started or now())
 

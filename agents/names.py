@@ -75,7 +75,7 @@ KIND: dict[Role, str] = {
 }
 # Who asks language models: the LLM roles, and what is done for documents and for search.
 ENRICHMENT, EXPANSION = "enrichment", "expansion"
-THINKERS = (*(role.value for role in Role if KIND[role] == "LLM"), ENRICHMENT, EXPANSION)
+MODEL_ASKERS = (*(role.value for role in Role if KIND[role] == "LLM"), ENRICHMENT, EXPANSION)
 
 
 class Route(StrEnum):

@@ -39,7 +39,10 @@ class Stage(StrEnum):
 Payload = Mapping[str, Any]
 
 # Work at the same time; what they write may not overlap.
-TOGETHER = (Role.GUARDRAILS, Role.ROUTER, Role.SEARCH, Role.MEMORY)
+PARALLEL_ROLES = (Role.GUARDRAILS, Role.ROUTER, Role.SEARCH, Role.MEMORY)
+# What is forgotten when a question is declined, and when no answer stands.
+RESULTS_OF_INTAKE = ("search_results", "search_context", "search_stats", "search_quality", "route")
+ANSWER = ("response", "citations_used", "sources_used", "quality_score", "generation_confidence")
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Decision:
     stage: Stage
     to: tuple[Role, ...] = ()
     ends: Status | None = None
-    says: Phrase | None = None  # the sentence the turn ends with, when no agent wrote one
+    phrase: Phrase | None = None  # the sentence the turn ends with, when no agent wrote one
     notes: dict[str, Any] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
@@ -64,8 +67,8 @@ def _send(role: Role, **notes: Any) -> Decision:
     return Decision(Stage(role.value), (role,), notes=notes)
 
 
-def _end(stage: Stage, status: Status, says: Phrase | None = None, **notes: Any) -> Decision:
-    return Decision(stage, ends=status, says=says, notes=notes)
+def _end(stage: Stage, status: Status, phrase: Phrase | None = None, **notes: Any) -> Decision:
+    return Decision(stage, ends=status, phrase=phrase, notes=notes)
 
 
 def _clarify(payload: Payload, *roles: Role) -> Decision | None:
@@ -85,10 +88,6 @@ def _clarify(payload: Payload, *roles: Role) -> Decision | None:
                 notes |= dict.fromkeys(ANSWER)
             return _send(Role.CLARIFICATION, **notes)
     return None
-
-
-ANSWER = ("response", "citations_used", "sources_used", "quality_score", "generation_confidence")
-RESULTS_OF_INTAKE = ("search_results", "search_context", "search_stats", "search_quality", "route")
 
 
 def start(payload: Payload) -> Decision:
@@ -111,11 +110,11 @@ def translation(payload: Payload) -> Decision:
 def essence(payload: Payload) -> Decision:
     """Who leaves a clarification is let go; everything else is looked at from three sides."""
     if payload.get("clarification_result") == "exit":
-        return _end(Stage.ESSENCE, Status.COMPLETED, says=Phrase.FAREWELL)
+        return _end(Stage.ESSENCE, Status.COMPLETED, phrase=Phrase.FAREWELL)
     if not settings.PARALLEL_INTAKE:
         return Decision(Stage.GUARDRAILS, (Role.GUARDRAILS, *_memory(payload)))
-    to = (Role.GUARDRAILS, *_router(payload), Role.SEARCH, *_memory(payload))
-    return Decision(Stage.INTAKE, to, notes={"search_rounds": 1})
+    roles = (Role.GUARDRAILS, *_router(payload), Role.SEARCH, *_memory(payload))
+    return Decision(Stage.INTAKE, roles, notes={"search_rounds": 1})
 
 
 def _memory(payload: Payload) -> tuple[Role, ...]:
@@ -130,8 +129,8 @@ def _router(payload: Payload) -> tuple[Role, ...]:
 
 def guardrails(payload: Payload) -> Decision:
     """One after another: refused, or on to the router, or straight to search."""
-    if asked := _clarify(payload, Role.GUARDRAILS):
-        return asked
+    if request := _clarify(payload, Role.GUARDRAILS):
+        return request
     if _router(payload):
         return _send(Role.ROUTER)
     return _send(Role.SEARCH, search_rounds=1)
@@ -139,8 +138,8 @@ def guardrails(payload: Payload) -> Decision:
 
 def router(payload: Payload) -> Decision:
     """One after another: a vague question waits, a routed one is looked up."""
-    if asked := _clarify(payload, Role.ROUTER):
-        return asked
+    if request := _clarify(payload, Role.ROUTER):
+        return request
     if payload.get("route") == Route.FALLBACK:
         return _send(Role.FALLBACK)
     return _send(Role.SEARCH, search_rounds=1)
@@ -148,8 +147,8 @@ def router(payload: Payload) -> Decision:
 
 def intake(payload: Payload) -> Decision:
     """All three returned: the gravest question to the user comes first, then the route."""
-    if asked := _clarify(payload, Role.GUARDRAILS, Role.ESSENCE, Role.ROUTER):
-        return asked
+    if request := _clarify(payload, Role.GUARDRAILS, Role.ESSENCE, Role.ROUTER):
+        return request
     if _router(payload) and payload.get("route") == Route.FALLBACK:
         return _send(Role.FALLBACK)
     return search(payload)
@@ -157,8 +156,8 @@ def intake(payload: Payload) -> Decision:
 
 def search(payload: Payload) -> Decision:
     """Excellent passages go to the answer, good ones to the evaluator, poor ones once more."""
-    if asked := _clarify(payload, Role.ESSENCE, Role.SEARCH):
-        return asked
+    if request := _clarify(payload, Role.ESSENCE, Role.SEARCH):
+        return request
     match payload.get("search_quality"):
         case "excellent":
             return _send(Role.AUGMENTATION, route=Route.DOCUMENTATION)
@@ -200,17 +199,17 @@ def augmentation(payload: Payload) -> Decision:
 
 def response(payload: Payload) -> Decision:
     """An answer is checked before anyone sees it; a better one before it is not given up."""
-    asked = _clarify(payload, Role.RESPONSE)
+    request = _clarify(payload, Role.RESPONSE)
     best = payload.get("best_answer") or {}
-    if asked and best.get("quality_score"):
+    if request and best.get("quality_score"):
         return _with_reservations(best)
-    return asked or _send(Role.QUALITY)
+    return request or _send(Role.QUALITY)
 
 
 def quality(payload: Payload) -> Decision:
     """Approved answers go out; others go back, at most MAX_QUALITY_RETRIES times."""
-    if asked := _clarify(payload, Role.QUALITY):
-        return asked
+    if request := _clarify(payload, Role.QUALITY):
+        return request
     decision = payload.get("quality_decision")
     if decision in {"approve", "approve_with_reservations"}:
         return _end(Stage.QUALITY, Status.COMPLETED)
@@ -218,10 +217,10 @@ def quality(payload: Payload) -> Decision:
     returns = payload.get("quality_returns", 0)
     if returns >= settings.MAX_QUALITY_RETRIES:
         return _with_reservations(best)
-    again = {"best_answer": best, "quality_returns": returns + 1}
+    notes = {"best_answer": best, "quality_returns": returns + 1}
     if decision == "research":
-        return _send(Role.SEARCH, **again, search_rounds=payload.get("search_rounds", 0) + 1)
-    return _send(Role.RESPONSE, **again)
+        return _send(Role.SEARCH, **notes, search_rounds=payload.get("search_rounds", 0) + 1)
+    return _send(Role.RESPONSE, **notes)
 
 
 def _with_reservations(answer: dict[str, Any]) -> Decision:
@@ -232,15 +231,15 @@ def _with_reservations(answer: dict[str, Any]) -> Decision:
 
 def _best_answer(payload: Payload) -> dict[str, Any]:
     """The better of this answer and the best before it, by quality score."""
-    this = {name: payload.get(name) for name in ANSWER}
-    best = payload.get("best_answer") or this
-    return this if (this["quality_score"] or 0) >= (best["quality_score"] or 0) else best
+    answer = {name: payload.get(name) for name in ANSWER}
+    best = payload.get("best_answer") or answer
+    return answer if (answer["quality_score"] or 0) >= (best["quality_score"] or 0) else best
 
 
 def clarification(payload: Payload) -> Decision:
     """The conversation waits for the user, unless it has asked often enough."""
-    asked_enough = payload.get("clarification_rounds", 0) >= settings.MAX_CLARIFICATION_ROUNDS
-    return _end(Stage.CLARIFICATION, Status.COMPLETED if asked_enough else Status.AWAITING_USER)
+    is_last = payload.get("clarification_rounds", 0) >= settings.MAX_CLARIFICATION_ROUNDS
+    return _end(Stage.CLARIFICATION, Status.COMPLETED if is_last else Status.AWAITING_USER)
 
 
 def final(payload: Payload) -> Decision:

@@ -11,42 +11,55 @@ from django.utils.translation import get_language_info, gettext, override
 
 from agents.attributes import Reason
 
-APOSTROPHE = "\u2019"
-WORD = re.compile(rf"[^\W_]+(?:['{APOSTROPHE}.-][^\W_]+)*")
-HAN = re.compile(r"[\u3400-\u9fff]+")
-ENDINGS = ("'s", "ations", "ation", "ings", "ing", "edly", "ed", "ies", "es", "s", "ly", "e")
-# Russian, German or French endings are many: the beginning of a word stands for all its forms.
-BEGINNING = 6
-
 
 def vocabulary(file: Path) -> dict[str, frozenset[str]]:
     """The words a file lists per language, one line "language: words" each."""
     lines = file.read_text("utf-8").splitlines()
     pairs = (line.split(":", maxsplit=1) for line in lines if line and not line.startswith("#"))
-    return {language: frozenset(listed.split()) for language, listed in pairs}
+    return {language: frozenset(words.split()) for language, words in pairs}
 
 
+# Terms: what a text is about, in a form that is the same in a question and in a passage.
+
+APOSTROPHE = "\u2019"
+WORD = re.compile(rf"[^\W_]+(?:['{APOSTROPHE}.-][^\W_]+)*")
+HAN = re.compile(r"[\u3400-\u9fff]+")
+ENDINGS = ("'s", "ations", "ation", "ings", "ing", "edly", "ed", "ies", "es", "s", "ly", "e")
+# Russian, German or French endings are many: the beginning of a word stands for all its forms.
+STEM_LENGTH = 6
 FUNCTION_WORDS = vocabulary(Path(__file__).parent / "function_words.txt")
 EVERY_FUNCTION_WORD = frozenset().union(*FUNCTION_WORDS.values())
 
 
 def words(text: str) -> list[str]:
     """The words of `text` in lower case; each run of Chinese characters in pairs."""
-    found: list[str] = []
+    parts: list[str] = []
     for word in WORD.findall(text.casefold().replace(APOSTROPHE, "'")):
         if HAN.search(word):
             for run in HAN.findall(word):
-                found.extend(run[i : i + 2] for i in range(max(1, len(run) - 1)))
-            found.extend(WORD.findall(HAN.sub(" ", word)))
+                parts.extend(run[i : i + 2] for i in range(max(1, len(run) - 1)))
+            parts.extend(WORD.findall(HAN.sub(" ", word)))
         else:
-            found.append(word)
-    return found
+            parts.append(word)
+    return parts
+
+
+def content_words(text: str) -> list[str]:
+    """The words of `text` that are not function words, in lower case and in order."""
+    text_words = words(text)
+    function_words = _function_words_in(text_words)
+    return [word for word in text_words if word not in function_words]
+
+
+def terms(text: str) -> list[str]:
+    """The stems of the content words of `text`, each once, in order."""
+    return list(dict.fromkeys(stem(word) for word in content_words(text)))
 
 
 def stem(word: str) -> str:
     """One form for the inflected forms of a word; rough, the same for question and passage."""
     if not word.isascii():
-        return word[:BEGINNING]
+        return word[:STEM_LENGTH]
     for ending in ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             cut = word[: -len(ending)]
@@ -61,27 +74,17 @@ def _undoubled(word: str) -> str:
     return word[:-1] + "y" if word.endswith("i") else word
 
 
-def _small_words_of(found: list[str]) -> frozenset[str]:
+def _function_words_in(text_words: list[str]) -> frozenset[str]:
     """The function words to leave out: English ones, unless another language speaks louder.
 
     "die" is no more than an article in German and everything in an English question.
     """
-    english = sum(word in FUNCTION_WORDS["en"] for word in found)
-    others = (sum(word in own for word in found) for own in FUNCTION_WORDS.values())
+    english = sum(word in FUNCTION_WORDS["en"] for word in text_words)
+    others = (sum(word in own for word in text_words) for own in FUNCTION_WORDS.values())
     return FUNCTION_WORDS["en"] if english >= max(others) else EVERY_FUNCTION_WORD
 
 
-def content_words(text: str) -> list[str]:
-    """The words of `text` that are not function words, in lower case and in order."""
-    found = words(text)
-    small = _small_words_of(found)
-    return [word for word in found if word not in small]
-
-
-def terms(text: str) -> list[str]:
-    """The stems of the content words of `text`, each once, in order."""
-    return list(dict.fromkeys(stem(word) for word in content_words(text)))
-
+# Languages: their codes, their names, and the locales that Docent has sentences in.
 
 # What is the same in every language. ASCII: in scripts without spaces an identifier would take the
 # sentence around it along.
@@ -108,7 +111,6 @@ def digit_runs(text: str) -> Iterator[str]:
 
 
 ENGLISH = "en"
-
 # Docent's language code to the locale Django keeps its sentences under.
 LOCALES = {
     "en": "en",
@@ -118,23 +120,23 @@ LOCALES = {
     "ru": "ru",
     "zh": "zh-hans",
 }
+LANGUAGE_NAMES = vocabulary(Path(__file__).parent / "language_names.txt")
 
-NAMES = vocabulary(Path(__file__).parent / "language_names.txt")
 
-
-def base(language: str) -> str:
+def base_language(language: str) -> str:
     """The language without its region: "zh" for "zh-cn"."""
     return language.split("-", maxsplit=1)[0]
 
 
 def locale_of(language: str) -> str:
     """The locale whose fixed sentences suit a speaker of `language`; English when none does."""
-    return LOCALES.get(base(language), LOCALES[ENGLISH])
+    return LOCALES.get(base_language(language), LOCALES[ENGLISH])
 
 
 def english_name(language: str) -> str:
     """What a language is called in English: "German"; its code when it has no name here."""
-    for code in (language, LOCALES.get(base(language), base(language))):
+    base = base_language(language)
+    for code in (language, LOCALES.get(base, base)):
         try:
             return str(get_language_info(code)["name"])
         except KeyError:
@@ -142,24 +144,27 @@ def english_name(language: str) -> str:
     return language
 
 
-def listed(languages: Iterable[str]) -> str:
+def list_languages(languages: Iterable[str]) -> str:
     """Name the languages in English, the commonest first: "German, English"; empty for none."""
-    commonest = Counter(map(base, filter(None, languages))).most_common()
+    commonest = Counter(map(base_language, filter(None, languages))).most_common()
     return ", ".join(english_name(language) for language, _ in commonest)
 
 
-def named_in(text: str) -> str | None:
+def language_named_in(text: str) -> str | None:
     """The code of the first language `text` names, by its code alone or in words."""
-    wanted = text.strip().casefold()
-    if base(wanted) in NAMES:
-        return base(wanted)
-    for language, names in NAMES.items():
+    text = text.strip().casefold()
+    if base_language(text) in LANGUAGE_NAMES:
+        return base_language(text)
+    for language, names in LANGUAGE_NAMES.items():
         for name in names:
             # Chinese writes no spaces: a name may stand anywhere.
             edge = "" if HAN.match(name) else r"\b"
-            if re.search(edge + re.escape(name), wanted):
+            if re.search(edge + re.escape(name), text):
                 return language
     return None
+
+
+# Phrases: every sentence that Docent says itself, whatever the documents say.
 
 
 class Phrase(StrEnum):
@@ -231,19 +236,19 @@ class Phrase(StrEnum):
     ROUTE_DOCUMENTATION = "Ask a question about the documents"
     SUGGEST_HELP = "Type /help to see what I can do"
 
-    def said_in(self, language: str, **values: object) -> str:
+    def in_language(self, language: str, **values: object) -> str:
         """The sentence in `language` (English when there is no translation), values filled in."""
         with override(locale_of(language)):
             return gettext(self.value).format(**values)
 
 
-def reason_said(reason: Reason, language: str) -> str:
+def reason_text(reason: Reason, language: str) -> str:
     """What a reason for clarification is called towards the user."""
-    return Phrase[reason.name].said_in(language)
+    return Phrase[reason.name].in_language(language)
 
 
 def capabilities(language: str, domain: str) -> str:
     """What Docent can help with, naming the deployment's domain when it has one."""
     if domain:
-        return Phrase.HELP_DOMAIN.said_in(language, domain=domain)
-    return Phrase.HELP_ANY.said_in(language)
+        return Phrase.HELP_DOMAIN.in_language(language, domain=domain)
+    return Phrase.HELP_ANY.in_language(language)

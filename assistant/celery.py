@@ -1,9 +1,9 @@
-"""Celery: one queue per role, and the word each worker leaves that it is listening."""
+"""Celery: one queue per role, and the announcement of each worker that it listens."""
 
 from celery import Celery
 
 from agents.names import Role
-from agents.steps.concurrency import Lanes, queue
+from agents.steps.concurrency import QueueLimits, queue
 from agents.steps.presence import Presence
 from knowledge.identifiers import INGEST_QUEUE
 
@@ -15,5 +15,5 @@ app.conf.task_queues = [queue(role.queue) for role in Role] + [queue(INGEST_QUEU
 app.conf.task_default_queue = Role.MANAGER.queue
 app.autodiscover_tasks(["agents"], related_name="manager")
 app.autodiscover_tasks(["knowledge"], related_name="tasks")
-app.steps["consumer"].update((Lanes, Presence))
+app.steps["consumer"].update((QueueLimits, Presence))
 app.set_default()

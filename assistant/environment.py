@@ -7,7 +7,7 @@ from environs import Env, EnvError, EnvValidationError
 from marshmallow.validate import Range
 
 from agents.llm.requests import Choice
-from agents.names import ENRICHMENT, EXPANSION, THINKERS, Role
+from agents.names import ENRICHMENT, EXPANSION, MODEL_ASKERS, Role
 from knowledge.providers import Provider, parts
 
 
@@ -78,7 +78,9 @@ DEFAULTS: dict[str, Choice] = {
 def choices(env: Env) -> dict[str, Choice]:
     """Return the model settings of every asker; what one leaves out is taken from all's."""
     every = env.str("GEN_MODEL", "").strip(), env.str("SECOND_MODEL", "").strip()
-    return {asker: _choice(env, asker, DEFAULTS.get(asker, Choice()), *every) for asker in THINKERS}
+    return {
+        asker: _choice(env, asker, DEFAULTS.get(asker, Choice()), *every) for asker in MODEL_ASKERS
+    }
 
 
 def _choice(env: Env, asker: str, default: Choice, model: str, second: str) -> Choice:

@@ -32,7 +32,7 @@ def missing_parts() -> list[str]:
             cursor.execute("SELECT 1")
         problems += [
             f"The worker of {name} says that it listens, and takes nothing: restart it."
-            for name in queues.deaf()
+            for name in queues.deaf_queues()
         ]
     except Error as error:
         log.warning("readiness: %s", error)
@@ -41,8 +41,8 @@ def missing_parts() -> list[str]:
         connection.close()
     try:
         events.connection().ping()
-        problems += [f"No worker listens for the role {role}." for role in presence.missing()]
-        problems += [f"No {name} runs." for name in presence.idle()]
+        problems += [f"No worker listens for the role {role}." for role in presence.missing_roles()]
+        problems += [f"No {name} runs." for name in presence.missing_services()]
     except redis.RedisError as error:
         log.warning("readiness: %s", error)
         problems.append("Redis does not answer.")

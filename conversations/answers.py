@@ -12,7 +12,7 @@ from agents.attributes import Source
 from agents.documentation.passages import source_list
 from agents.models import Envelope
 from agents.names import Status
-from agents.trace.usage import of_turn
+from agents.trace.usage import usage_of_turn
 from agents.words import ENGLISH
 from conversations.models import Conversation
 from conversations.turn_memory import last_agent
@@ -145,7 +145,7 @@ def reply(envelope: Envelope) -> dict[str, Any]:
         "usage": {
             "steps": envelope.process_count,
             "seconds": round((envelope.update_ts - envelope.create_ts).total_seconds(), 3),
-            **of_turn(envelope.pk),
+            **usage_of_turn(envelope.pk),
         },
         "state_excerpt": {name: payload[name] for name in EXCERPT if name in payload},
     }

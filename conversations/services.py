@@ -98,7 +98,7 @@ def ask(text: str, asker: Asker, *, session: str = "", collections: Sequence[str
     """
     text = usable(text)
     bound = named(collections)
-    if deaf := presence.missing():
+    if deaf := presence.missing_roles():
         raise NobodyListens(no_consumer(deaf))
     with transaction.atomic():
         conversation = _conversation(asker, session or str(uuid.uuid4()))

@@ -89,7 +89,7 @@ class NoCrew(ConversationError):
 @contextmanager
 def crew(console: Console) -> Iterator[None]:
     """Make sure every queue has a consumer while the block runs; workers of our own end with it."""
-    if not presence.missing():
+    if not presence.missing_roles():
         yield
         return
     log = settings.STATE_DIR / "workers.log"
@@ -116,7 +116,7 @@ def crew(console: Console) -> Iterator[None]:
 
 def _await(process: "subprocess.Popen[bytes]") -> None:
     end = time.monotonic() + START_SECONDS
-    while presence.missing():
+    while presence.missing_roles():
         if process.poll() is not None or time.monotonic() > end:
             process.kill()
             raise NoCrew(f"{NoCrew.__doc__} Look into {settings.STATE_DIR / 'workers.log'}")

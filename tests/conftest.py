@@ -128,8 +128,8 @@ def cheap() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nobody_listens(own_redis: None) -> None:
-    """No worker of another test has left word."""
-    for key in events.connection().scan_iter(presence.KEY + "*"):
+    """No worker of another test is announced."""
+    for key in events.connection().scan_iter(presence.KEY_PREFIX + "*"):
         events.connection().delete(key)
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from agents.apps import FOLDERS
-from agents.names import THINKERS, Role
+from agents.names import MODEL_ASKERS, Role
 from assistant.lab import house
 from assistant.management.commands.workers import NAMES, SWEEPER
 from knowledge.identifiers import INGEST_QUEUE
@@ -183,7 +183,7 @@ def test_every_role_is_tested_in_a_file_of_its_word(role: Role) -> None:
 def settings_read() -> set[str]:
     """Environment variables by name: those of the settings, of STATE_DIR and of each role."""
     names = {role.concurrency_setting for role in Role}
-    names |= {f"{asker.upper()}_{setting}" for asker in THINKERS for setting in OF_A_MODEL}
+    names |= {f"{asker.upper()}_{setting}" for asker in MODEL_ASKERS for setting in OF_A_MODEL}
     for path in sources():
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Call) and _reads(node.func) and node.args:

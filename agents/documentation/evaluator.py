@@ -11,7 +11,7 @@ from agents.contract import View, Writes, llm_agent
 from agents.documentation.passages import fitting, heading, unmentioned
 from agents.llm.model import Model
 from agents.names import Role
-from agents.words import content_words, listed
+from agents.words import content_words, list_languages
 from knowledge.search.confidence import EXCELLENT
 from prompts.prompt import Block, Prompt
 
@@ -57,7 +57,7 @@ def evaluate(view: Findings, llm: Model) -> Writes:
         documents=tuple(p.document_id for p in passages),
         question=question,
         passages=[Block("passage", f"{heading(p)}\n{p.text}") for p in passages],
-        languages=listed(p.language for p in passages),
+        languages=list_languages(p.language for p in passages),
     )
     missing = verdict.missing.strip()[:LONGEST]
     refined = verdict.refined_query.strip()[:LONGEST]

@@ -12,7 +12,7 @@ from agents.attributes import SourceReference
 from agents.contract import Writes
 from agents.documentation.citations.check import Evidence, citation
 from agents.documentation.passages import with_sources
-from agents.words import APOSTROPHE, ENGLISH, Phrase, base, terms, words
+from agents.words import APOSTROPHE, ENGLISH, Phrase, base_language, terms, words
 from knowledge.embedding import encode
 from knowledge.sentences import blocks, split
 
@@ -352,8 +352,8 @@ def extracted(
         return None
     parts = [_composed(chosen, "list" in notes)]
     # Titles and quotes stay as they are; that they do is said once.
-    if base(language) != ENGLISH:
-        parts.insert(0, Phrase.QUOTED.said_in(language))
+    if base_language(language) != ENGLISH:
+        parts.insert(0, Phrase.QUOTED.in_language(language))
     evidence = Evidence(references)
     cited = (excerpt.reference for excerpt in chosen)
     return with_sources("\n\n".join(parts), cited, language) | {

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agents.attributes import Marked, Passage, Source, SourceReference
+from agents.attributes import MarkedSource, Passage, Source, SourceReference
 from agents.words import LOCALES, Phrase, content_words, stem, terms
 
 # How else models head the list of sources, in lower case.
@@ -66,7 +66,7 @@ def unmentioned(question: str, passages: Iterable[Passage | SourceReference]) ->
     ]
 
 
-def with_sources(text: str, cited: Iterable[Marked], language: str) -> dict[str, Any]:
+def with_sources(text: str, cited: Iterable[MarkedSource], language: str) -> dict[str, Any]:
     """Return the answer with the list of its sources below it, and the sources, as writes."""
     sources = cited_sources(cited)
     return {
@@ -75,7 +75,7 @@ def with_sources(text: str, cited: Iterable[Marked], language: str) -> dict[str,
     }
 
 
-def cited_sources(references: Iterable[Marked]) -> list[Source]:
+def cited_sources(references: Iterable[MarkedSource]) -> list[Source]:
     """The cited passages, each document's section once."""
     fields = ("title", "section", "source", "version", "score")
     sources: dict[tuple[str, str], Source] = {}
@@ -90,9 +90,9 @@ def source_list(sources: Sequence[Source], language: str) -> str:
     lines = []
     for source in sources:
         entry = " — ".join(part for part in (source.title, source.section, source.source) if part)
-        version = Phrase.VERSION.said_in(language, number=source.version)
+        version = Phrase.VERSION.in_language(language, number=source.version)
         lines.append(f"- {entry} ({version})")
-    return "\n".join([Phrase.SOURCES.said_in(language), *lines])
+    return "\n".join([Phrase.SOURCES.in_language(language), *lines])
 
 
 def without_own_list(answer: str) -> str:
@@ -111,7 +111,7 @@ def without_own_list(answer: str) -> str:
 
 def list_headings() -> frozenset[str]:
     """What the line above a list of sources says, in lower case and without markup."""
-    phrases = (Phrase.SOURCES.said_in(language) for language in LOCALES)
+    phrases = (Phrase.SOURCES.in_language(language) for language in LOCALES)
     return frozenset(map(bare_line, (*phrases, *OTHER_HEADINGS)))
 
 

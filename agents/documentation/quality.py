@@ -244,7 +244,7 @@ def verify(view: Answer) -> Verification:
 
 def _body(answer: str, language: str) -> str:
     """The answer without what was put at its end: sources, and what the documents leave open."""
-    missing = Phrase.NOT_COVERED.said_in(language, missing="\0")
+    missing = Phrase.NOT_COVERED.in_language(language, missing="\0")
     return without_own_list(answer).partition("\n\n" + missing.partition("\0")[0])[0]
 
 

@@ -108,7 +108,7 @@ def _accepted(view: Assignment, reply: Reply) -> Writes:
 def _answered(checked: CheckedAnswer, later: Refusal | None, language: str) -> Writes:
     parts = [checked.text]
     if later and later.missing:
-        parts.append(Phrase.NOT_COVERED.said_in(language, missing=later.missing))
+        parts.append(Phrase.NOT_COVERED.in_language(language, missing=later.missing))
     cited = {citation.marker: citation for citation in checked.citations}
     return with_sources("\n\n".join(parts), cited.values(), language) | {
         "citations_used": checked.citations,
@@ -120,7 +120,7 @@ def _answered(checked: CheckedAnswer, later: Refusal | None, language: str) -> W
 def _refused(refused: Refusal, language: str) -> Writes:
     """The model says what is missing for an answer."""
     phrase = Phrase.NEEDED if refused.reason is Reason.MISSING_DETAILS else Phrase.NOT_COVERED
-    message = phrase.said_in(language, missing=refused.missing) if refused.missing else ""
+    message = phrase.in_language(language, missing=refused.missing) if refused.missing else ""
     return _clarification(refused.reason, message)
 
 
@@ -131,7 +131,7 @@ def _ask_back(view: Assignment) -> Writes:
     message = ""
     if missing:
         language = view.language
-        message = Phrase.NOT_COVERED.said_in(language, missing=", ".join(missing))
+        message = Phrase.NOT_COVERED.in_language(language, missing=", ".join(missing))
     partly = missing and len(missing) < len(set(content_words(question)))
     reason = Reason.MISSING_DETAILS if partly else Reason.INSUFFICIENT_CONTEXT
     return _clarification(reason, message)

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from pydantic import BaseModel
 
-from agents.attributes import DECLINING, Passage, Reason, Remark
+from agents.attributes import DECLINING_REASONS, Passage, Reason, Remark
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import normalised, without_markers
@@ -17,7 +17,7 @@ from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.schema import NonEmpty
 from agents.names import Role
-from agents.words import ENGLISH, Phrase, base, capabilities, english_name, reason_said
+from agents.words import ENGLISH, Phrase, base_language, capabilities, english_name, reason_text
 from prompts.prompt import Block, Prompt
 
 PROMPT = Prompt(
@@ -103,14 +103,14 @@ def ask(view: Request, llm: Model) -> Writes:
         return say(view)
     reason = view.clarification_reason
     language = view.language
-    declining = reason in DECLINING
+    declining = reason in DECLINING_REASONS
     candidates = _candidates(view, MOST_CANDIDATES)
     wording = llm.ask(
         PROMPT,
         Wording,
         documents=tuple(dict.fromkeys(p.document_id for p in view.search_results)),
         language=english_name(language),
-        reason=f"{reason.value}: {reason_said(reason, ENGLISH)}",
+        reason=f"{reason.value}: {reason_text(reason, ENGLISH)}",
         scope=capabilities(ENGLISH, settings.DOMAIN_NAME),
         details="" if declining else _message(view),
         questions="" if declining else "\n".join(_questions(view)),
@@ -123,7 +123,7 @@ def ask(view: Request, llm: Model) -> Writes:
     offered = chosen(wording, candidates) or candidates[:MOST_OPTIONS]
     paragraphs = [wording.message]
     if offered:
-        lead = wording.lead.strip() or _lead(view, reason).said_in(language)
+        lead = wording.lead.strip() or _lead(view, reason).in_language(language)
         paragraphs.append("\n".join([lead, *(f"- {option}" for option in offered)]))
     return _writes(paragraphs, reason, offered, language)
 
@@ -136,7 +136,7 @@ def say(view: Request) -> Writes:
     offered = _candidates(view)
     if _is_last_round(view):
         paragraphs = [
-            Phrase.CLOSING.said_in(language),
+            Phrase.CLOSING.in_language(language),
             capabilities(language, settings.DOMAIN_NAME),
         ]
         if offered:
@@ -204,21 +204,23 @@ def _distinct(names: Iterable[str], most: int) -> list[str]:
 def _paragraphs(view: Request, reason: Reason, offered: Sequence[str], language: str) -> list[str]:
     """The paragraphs of a question back: what is unclear, then what to choose from."""
     passages = view.search_results
-    opening = [reason_said(reason, language)]
+    opening = [reason_text(reason, language)]
     if reason in PARTICULAR:
         opening.extend(filter(None, [_message(view)]))
-        languages = sorted({p.language for p in passages} - {base(language)})
+        languages = sorted({p.language for p in passages} - {base_language(language)})
         if languages and view.translation_confidence == 0:
-            opening.append(Phrase.NOT_TRANSLATED.said_in(language, languages=", ".join(languages)))
+            opening.append(
+                Phrase.NOT_TRANSLATED.in_language(language, languages=", ".join(languages))
+            )
     paragraphs = [" ".join(opening)]
-    if reason in DECLINING:
+    if reason in DECLINING_REASONS:
         paragraphs.append(capabilities(language, settings.DOMAIN_NAME))
     if offered:
         paragraphs.append(_listed(_lead(view, reason), offered, language))
-    elif reason not in DECLINING:
-        paragraphs.append(Phrase.REPHRASE.said_in(language))
+    elif reason not in DECLINING_REASONS:
+        paragraphs.append(Phrase.REPHRASE.in_language(language))
     # The router's questions are English.
-    if base(language) == ENGLISH:
+    if base_language(language) == ENGLISH:
         paragraphs.extend(_questions(view))
     return paragraphs
 
@@ -242,7 +244,7 @@ def _is_near(view: Request) -> bool:
 
 
 def _listed(lead: Phrase, offered: Sequence[str], language: str) -> str:
-    return "\n".join([lead.said_in(language), *(f"- {option}" for option in offered)])
+    return "\n".join([lead.in_language(language), *(f"- {option}" for option in offered)])
 
 
 def _message(view: Request) -> str:
@@ -271,12 +273,12 @@ def _writes(
     return {
         "response": "\n\n".join(paragraphs),
         "clarification_type": _type(reason, offered),
-        "suggested_actions": list(offered) or [Phrase.SUGGEST_HELP.said_in(language)],
+        "suggested_actions": list(offered) or [Phrase.SUGGEST_HELP.in_language(language)],
     }
 
 
 def _type(reason: Reason, offered: Sequence[str]) -> str:
-    if reason in DECLINING:
+    if reason in DECLINING_REASONS:
         return "scope"
     if reason in (Reason.AMBIGUOUS_QUERY, Reason.MULTIPLE_TOPICS):
         return "ambiguity"

@@ -5,7 +5,7 @@ from django.conf import settings
 from agents.attributes import MemoryUpdates
 from agents.contract import View, Writes, agent
 from agents.names import Role
-from agents.words import ENGLISH, LOCALES, Phrase, base, capabilities, named_in
+from agents.words import ENGLISH, LOCALES, Phrase, base_language, capabilities, language_named_in
 
 # Characters of what was typed that are shown again.
 SHOWN = 40
@@ -27,23 +27,25 @@ def obey(view: Typed) -> Writes:
         case "/help":
             return {"response": _help(language)}
         case "/start":
-            return {"response": f"{Phrase.WELCOME.said_in(language)} {_help(language)}"}
+            return {"response": f"{Phrase.WELCOME.in_language(language)} {_help(language)}"}
         case "/language":
             return _set_language(rest, language)
-    unknown = Phrase.UNKNOWN_COMMAND.said_in(language, command=name[:SHOWN])
-    return {"response": f"{unknown} {Phrase.COMMANDS.said_in(language)}"}
+    unknown = Phrase.UNKNOWN_COMMAND.in_language(language, command=name[:SHOWN])
+    return {"response": f"{unknown} {Phrase.COMMANDS.in_language(language)}"}
 
 
 def _set_language(request: str, language: str) -> Writes:
-    chosen = named_in(request)
+    chosen = language_named_in(request)
     if chosen is None:
-        return {"response": Phrase.LANGUAGE_WHICH.said_in(language, examples=", ".join(LOCALES))}
-    if base(chosen) in LOCALES:
-        response = Phrase.LANGUAGE_SET.said_in(chosen)
+        return {
+            "response": Phrase.LANGUAGE_WHICH.in_language(language, examples=", ".join(LOCALES))
+        }
+    if base_language(chosen) in LOCALES:
+        response = Phrase.LANGUAGE_SET.in_language(chosen)
     else:
-        response = Phrase.LANGUAGE_OTHER.said_in(chosen, name=request.strip()[:SHOWN])
+        response = Phrase.LANGUAGE_OTHER.in_language(chosen, name=request.strip()[:SHOWN])
     return {"response": response, "memory_updates": MemoryUpdates(language_preference=chosen)}
 
 
 def _help(language: str) -> str:
-    return f"{capabilities(language, settings.DOMAIN_NAME)} {Phrase.COMMANDS.said_in(language)}"
+    return f"{capabilities(language, settings.DOMAIN_NAME)} {Phrase.COMMANDS.in_language(language)}"

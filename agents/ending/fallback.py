@@ -24,10 +24,10 @@ def offer(view: Situation) -> Writes:
     """Name the routes that are open; hint at the one to try next."""
     language = view.language
     routes = [route for route in view.enabled_routes if route is not Route.FALLBACK]
-    actions = [Phrase[f"ROUTE_{route.name}"].said_in(language) for route in routes]
-    actions.append(Phrase.SUGGEST_HELP.said_in(language))
+    actions = [Phrase[f"ROUTE_{route.name}"].in_language(language) for route in routes]
+    actions.append(Phrase.SUGGEST_HELP.in_language(language))
     sentences = (
-        Phrase.FALLBACK.said_in(language),
+        Phrase.FALLBACK.in_language(language),
         capabilities(language, settings.DOMAIN_NAME),
     )
     return {

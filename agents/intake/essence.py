@@ -25,7 +25,7 @@ from agents.intake.history import day, history_blocks, stamp
 from agents.llm.model import Model
 from agents.llm.schema import NonEmpty, at_most
 from agents.names import Role
-from agents.words import NAMES, base, terms
+from agents.words import LANGUAGE_NAMES, base_language, terms
 from knowledge.search import search
 from prompts.prompt import Block, Prompt
 
@@ -272,7 +272,7 @@ def _language(code: str, text: str, english: str) -> str | None:
         return ""
     if not LANGUAGE.match(code):
         return requested
-    names = NAMES.get(base(code), ())
+    names = LANGUAGE_NAMES.get(base_language(code), ())
     named = not names or any(name in message for name in names)
     return code if named else requested
 

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agents.attributes import DECLINING, OpenQuestion, Remark, Wordings
+from agents.attributes import DECLINING_REASONS, OpenQuestion, Remark, Wordings
 from agents.intake.exemplars import lines, votes, worth
 from agents.words import terms, words
 from knowledge.errors import EmbeddingUnavailable
@@ -111,7 +111,7 @@ def completed_question(
     """
     question = open_question.question
     option = chosen_option(reply, open_question.options)
-    if open_question.reason in DECLINING:
+    if open_question.reason in DECLINING_REASONS:
         return option, None
     if option:
         return f"{question} {option}", None

@@ -9,7 +9,7 @@ from agents.attributes import Remark
 from agents.contract import View, Writes, agent
 from agents.intake.wishes import answer_language
 from agents.names import Role
-from agents.words import ENGLISH, FUNCTION_WORDS, LOCALES, base, vocabulary, words
+from agents.words import ENGLISH, FUNCTION_WORDS, LOCALES, base_language, vocabulary, words
 from knowledge.language import NOT_LATIN, TELLING, by_letters, prose, script_of, tells, within
 
 EVERYDAY = vocabulary(Path(__file__).parent / "everyday_words.txt")
@@ -49,7 +49,7 @@ def recognise(view: Message) -> Writes:
         return {"language": requested, "confidence": WISHED}
     # Who asks for the language of the message itself takes back what was asked for before.
     preference = view.language_preference if requested is None else None
-    preferred = preference and base(preference)
+    preferred = preference and base_language(preference)
     current = preferred or _language_before(view.history)
     leaning: Counter[str] = Counter({current: SETTLED}) if current else Counter()
     chances = likelihood(text, leaning)

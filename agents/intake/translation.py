@@ -12,7 +12,7 @@ from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.schema import NonEmpty, at_most
 from agents.names import Role
-from agents.words import ENGLISH, LITERAL, base, digit_runs, literals
+from agents.words import ENGLISH, LITERAL, base_language, digit_runs, literals
 from prompts.prompt import Prompt
 
 PROMPT = Prompt("translation", "text", "language")
@@ -81,7 +81,7 @@ def carry_over(view: Message) -> Writes:
     Somebody who asked for answers in another language may well go on writing English.
     """
     text = view.text
-    english = base(view.language) == ENGLISH or _surely_english(text)
+    english = base_language(view.language) == ENGLISH or _surely_english(text)
     return {
         "text_eng": text,
         "translation_confidence": 1.0 if english else 0.0,

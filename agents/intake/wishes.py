@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.words import named_in
+from agents.words import language_named_in
 
 FOLDER = Path(__file__).parent
 with (FOLDER / "wishes.toml").open("rb") as file:
@@ -111,6 +111,6 @@ def answer_language(text: str) -> str | None:
     if OWN_LANGUAGE.search(text):
         return ""
     for match in ANSWER_IN.finditer(text):
-        if language := named_in(next(group for group in match.groups() if group)):
+        if language := language_named_in(next(group for group in match.groups() if group)):
             return language
     return None

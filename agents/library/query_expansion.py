@@ -6,8 +6,8 @@ from pydantic import BaseModel, Field
 
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure
-from agents.steps.model_context import searching
-from agents.words import listed
+from agents.steps.model_context import search_model
+from agents.words import list_languages
 from knowledge.search import expansion
 from knowledge.search.expansion import NOBODY, Kind, NotExpandedError
 from prompts.prompt import Prompt
@@ -45,7 +45,7 @@ def alternatives(question: str, languages: Sequence[str]) -> list[tuple[Kind, st
     One call for each kind; what one of them brought is used when the other failed. Raises
     NotExpandedError when there is no model, or nothing came of it.
     """
-    llm = searching()
+    llm = search_model()
     if llm is None:
         raise NotExpandedError(NOBODY)
     wordings: list[tuple[Kind, str, float]] = []
@@ -62,7 +62,7 @@ def alternatives(question: str, languages: Sequence[str]) -> list[tuple[Kind, st
 
 def reworded(llm: Model, question: str, languages: Sequence[str]) -> list[tuple[Kind, str, float]]:
     """Return up to three other wordings. Raises ModelFailure."""
-    language_names = listed(languages)
+    language_names = list_languages(languages)
     wordings = llm.ask(EXPAND, Rewordings, question=question, languages=language_names).wordings
     known = {question.strip().casefold()}
     others = [
@@ -76,7 +76,9 @@ def imagined(llm: Model, question: str, languages: Sequence[str]) -> list[tuple[
 
     Gao and others 2022, "Precise zero-shot dense retrieval without relevance labels".
     """
-    passage = llm.write(HYDE, question=question, language=listed(languages[:1])).text.strip()
+    passage = llm.write(
+        HYDE, question=question, language=list_languages(languages[:1])
+    ).text.strip()
     return [("hyde", passage[:PASSAGE], HYDE_WEIGHT)] if passage else []
 
 

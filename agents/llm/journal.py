@@ -17,7 +17,7 @@ from agents.llm.cost import cost
 from agents.llm.outcomes import REPLIED, ModelFailure, Outcome
 from agents.llm.requests import Reply, Request, ToolCall, Usage
 from agents.models import ModelCall
-from agents.steps.step_lease import outlast
+from agents.steps.step_lease import retry_outage
 from knowledge.changes import documents_changed
 from knowledge.postgres_text import storable, storable_json
 from prompts.prompt import Rendered
@@ -157,7 +157,7 @@ def amend(pk: int, failure: ModelFailure) -> None:
 
 def _store_and_close(entry: Entry, model: str, **values: Any) -> ModelCall:
     try:
-        return outlast(partial(_store, _row(entry, model, **values)))
+        return retry_outage(partial(_store, _row(entry, model, **values)))
     finally:
         connection.close()
 

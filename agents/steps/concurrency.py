@@ -20,12 +20,12 @@ def queue(name: str) -> Queue:
     return Queue(name, Exchange(name, type="direct"), routing_key=name)
 
 
-def widths() -> dict[str, int]:
+def limits() -> dict[str, int]:
     """Return how many steps may be under way at once per queue, in one worker process."""
     return {role.queue: settings.ROLE_CONCURRENCY[role] for role in Role} | {INGEST_QUEUE: 1}
 
 
-class Lanes(bootsteps.StartStopStep):
+class QueueLimits(bootsteps.StartStopStep):
     """Gives every queue but the first a consumer of its own, and each its limit."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
@@ -39,20 +39,20 @@ class Lanes(bootsteps.StartStopStep):
         first, *others = parent.task_consumer.queues
         parent.task_consumer.queues = [first]
         # Celery sets it when its loop begins, and keeps it.
-        parent.qos.value = self._width(parent, first)
+        parent.qos.value = self._limit(parent, first)
         self.consumers = [self._consumer(parent, queue) for queue in others]
 
     def _consumer(self, parent: Any, queue: Queue) -> Any:
         consumer = parent.app.amqp.TaskConsumer(
             parent.connection.channel(), queues=[queue], on_decode_error=parent.on_decode_error
         )
-        consumer.qos(prefetch_count=self._width(parent, queue))
+        consumer.qos(prefetch_count=self._limit(parent, queue))
         consumer.on_message = parent.create_task_handler()
         consumer.consume()
         return consumer
 
-    def _width(self, parent: Any, queue: Queue) -> int:
-        return widths().get(queue.name) or int(parent.initial_prefetch_count)
+    def _limit(self, parent: Any, queue: Queue) -> int:
+        return limits().get(queue.name) or int(parent.initial_prefetch_count)
 
     def stop(self, parent: Any) -> None:
         """Take nothing more."""

@@ -17,7 +17,7 @@ from django.conf import settings
 
 log = logging.getLogger(__name__)
 
-LIVE_SECONDS = 3600
+STREAM_SECONDS = 3600
 BLOCK_SECONDS = 1.0
 
 Command = tuple[str | int, ...]
@@ -35,50 +35,50 @@ def connection() -> "redis.Redis":
     )
 
 
-class Aside:
-    """A connection whose replies nobody waits for: what is said on it takes no round trip."""
+class Publisher:
+    """A connection whose replies nobody waits for: sending takes no round trip."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._link: Any = None
+        self._connection: Any = None
         self._process = 0
 
-    def say(self, commands: Sequence[Command]) -> None:
+    def send(self, commands: Sequence[Command]) -> None:
         """Send commands. Raises redis.RedisError when they cannot be sent."""
         with self._lock:
-            if self._process != os.getpid() or self._ended():
+            if self._process != os.getpid() or self._is_closed():
                 self._open()
-            self._link.send_packed_command(self._link.pack_commands(commands))
+            self._connection.send_packed_command(self._connection.pack_commands(commands))
 
-    def _ended(self) -> bool:
+    def _is_closed(self) -> bool:
         try:
-            return bool(self._link.can_read(timeout=0))
+            return bool(self._connection.can_read(timeout=0))
         except redis.RedisError:
             return True
 
     def _open(self) -> None:
-        self._link = connection().connection_pool.make_connection()
-        self._link.connect()
-        self._link.send_command("CLIENT", "REPLY", "OFF")
+        self._connection = connection().connection_pool.make_connection()
+        self._connection.connect()
+        self._connection.send_command("CLIENT", "REPLY", "OFF")
         self._process = os.getpid()
 
 
-_aside = Aside()
+_publisher = Publisher()
 
 
 def publish(stream: str, event: str, **data: Any) -> None:
     """Append an event without waiting for Redis; one that is away costs the event only."""
     try:
-        _aside.say(told(stream, event, **data))
+        _publisher.send(event_commands(stream, event, **data))
     except redis.RedisError as error:
         log.warning("event %s of %s was not published: %s", event, stream, error)
 
 
-def told(stream: str, event: str, **data: Any) -> tuple[Command, Command]:
+def event_commands(stream: str, event: str, **data: Any) -> tuple[Command, Command]:
     """Return the commands that append an event and keep its stream for a while."""
     return (
         ("XADD", stream, "*", "event", event, "data", json.dumps(data, default=str)),
-        ("EXPIRE", stream, LIVE_SECONDS),
+        ("EXPIRE", stream, STREAM_SECONDS),
     )
 
 
@@ -107,18 +107,18 @@ def follow(stream: str, *, seconds: float) -> Iterator[Event | None]:
     """
     end, after = time.monotonic() + seconds, "0-0"
     while time.monotonic() < end:
-        found = _read(stream, after)
-        if not found:
+        entries = _read(stream, after)
+        if not entries:
             yield None
-        for entry, fields in found:
-            after = entry
-            yield entry, fields["event"], json.loads(fields["data"])
+        for after, fields in entries:
+            yield after, fields["event"], json.loads(fields["data"])
 
 
 def _read(stream: str, after: str) -> list[tuple[str, dict[str, str]]]:
     try:
-        found: Any = connection().xread({stream: after}, count=100, block=int(BLOCK_SECONDS * 1000))
+        milliseconds = int(BLOCK_SECONDS * 1000)
+        streams: Any = connection().xread({stream: after}, count=100, block=milliseconds)
     except redis.RedisError:
         time.sleep(BLOCK_SECONDS)
         return []
-    return [entry for _, entries in found or () for entry in entries]
+    return [entry for _, entries in streams or () for entry in entries]

@@ -11,7 +11,7 @@ from knowledge.postgres_text import storable
 
 log = logging.getLogger(__name__)
 
-CODES = {"response": "RSP", "manager": "MGR", "quality": "QLT", "guardrails": "GRD"}
+PREFIXES = {"response": "RSP", "manager": "MGR", "quality": "QLT", "guardrails": "GRD"}
 
 
 def record(
@@ -26,7 +26,7 @@ def record(
         summary=storable(f"{type(error).__name__}: {error}"[:2000]),
         details=storable("".join(traceback.format_exception(error))),
     )
-    prefix = CODES.get(role, role[:3].upper())
+    prefix = PREFIXES.get(role, role[:3].upper())
     fault.code = f"{prefix}-{now():%Y-%m-%d}-{fault.pk:05d}"
     fault.save(update_fields=["code"])
     log.error("%s %s", fault.code, fault.summary)

@@ -1,4 +1,4 @@
-"""Thinking: gives the agent at work the model of its role, for this step of this turn."""
+"""Model context: gives the agent at work the model of its role, for this step of this turn."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,35 +17,38 @@ from agents.steps import step_lease
 from agents.steps.records import Claim
 
 # How long an equal request may be served from an earlier reply, by the setting that says so.
-FRESH: dict[str, str] = {
+CACHE_SETTINGS: dict[str, str] = {
     Role.TRANSLATION: "CACHE_TRANSLATION_SECONDS",
     Role.QUALITY: "CACHE_QUALITY_SECONDS",
 }
-
-
 # What search asks a model for, it asks in the name of the step that searches.
-_searching: ContextVar[Model | None] = ContextVar("searching", default=None)
+_search_model: ContextVar[Model | None] = ContextVar("search_model", default=None)
 
 
 @contextmanager
-def about(held: Claim) -> Iterator[Model | None]:
-    """Yield the model of the claimed step's role; None when none is set."""
-    llm = _model(held, asker_of(held.role))
-    with lent(llm, held.role) as own:
+def model_of(claim: Claim) -> Iterator[Model | None]:
+    """Yield the model that the agent of the claimed step may ask; None when it has none."""
+    llm = _model(claim)
+    with lend(llm, claim.role) as own:
         yield own
         if llm:
             llm.tokens.flush()
 
 
 @contextmanager
-def lent(llm: Model | None, role: Role) -> Iterator[Model | None]:
-    """Yield the model if the role asks it itself; what search asks for, it asks elsewhere."""
+def lend(llm: Model | None, role: Role) -> Iterator[Model | None]:
+    """Yield the model if the role asks it itself; for search it is lent to `search_model`."""
     searches = role is Role.SEARCH
-    reset = _searching.set(llm if searches else None)
+    reset = _search_model.set(llm if searches else None)
     try:
         yield None if searches else llm
     finally:
-        _searching.reset(reset)
+        _search_model.reset(reset)
+
+
+def search_model() -> Model | None:
+    """Return the model that may widen the search going on in this thread."""
+    return _search_model.get()
 
 
 def asker_of(role: Role) -> str:
@@ -53,36 +56,32 @@ def asker_of(role: Role) -> str:
     return EXPANSION if role is Role.SEARCH else role.value
 
 
-def searching() -> Model | None:
-    """Return the model that may widen the search going on in this thread."""
-    return _searching.get()
-
-
-def fresh(asker: str) -> timedelta:
-    """Return how old a reply may be that is given again to an equal request of this asker."""
-    return timedelta(seconds=getattr(settings, FRESH.get(asker, "CACHE_MODEL_SECONDS")))
-
-
-def _model(held: Claim, asker: str) -> Model | None:
+def _model(claim: Claim) -> Model | None:
+    asker = asker_of(claim.role)
     choice = settings.MODELS.get(asker)
     if choice is None or not choice.model:
         return None
     subject = Subject(
-        name=f"{held.envelope_id}/{held.number}",
+        name=f"{claim.envelope_id}/{claim.number}",
         role=asker,
-        owner=owner(held.payload),
-        key=held.payload.get("key", ""),
-        envelope_id=held.envelope_id,
-        step_number=held.number,
+        owner=owner(claim.payload),
+        key=claim.payload.get("key", ""),
+        envelope_id=claim.envelope_id,
+        step_number=claim.number,
     )
     return Model(
         choice,
         subject,
-        deadline=held.deadline,
-        fresh=fresh(asker),
-        tokens=TokenStream(held.stream, held.number, held.attempt),
-        before_attempt=partial(step_lease.insist, held.token),
+        deadline=claim.deadline,
+        fresh=_cache_age(asker),
+        tokens=TokenStream(claim.stream, claim.number, claim.attempt),
+        before_attempt=partial(step_lease.require, claim.token),
     )
+
+
+def _cache_age(asker: str) -> timedelta:
+    """Return how old a reply may be that is given again to an equal request of this asker."""
+    return timedelta(seconds=getattr(settings, CACHE_SETTINGS.get(asker, "CACHE_MODEL_SECONDS")))
 
 
 def owner(payload: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Warmth: loads what agents need before the first question waits for it."""
+"""Preload: loads what agents need before the first question waits for it."""
 
 from collections.abc import Iterable
 
@@ -9,15 +9,17 @@ from agents.contract import REGISTRY
 from agents.names import Role
 
 QUESTION = "How does this work?"
+PAYLOAD = dict.fromkeys(("text", "text_eng", "canonical_question"), QUESTION) | {
+    "enabled_routes": ["documentation"]
+}
 # Those that load the embedding model, their exemplars or language profiles on first use.
-LOADING = (Role.LANG, Role.ESSENCE, Role.GUARDRAILS, Role.ROUTER)
+LOADING_ROLES = {Role.LANG, Role.ESSENCE, Role.GUARDRAILS, Role.ROUTER}
 
 
-def warm(roles: Iterable[Role]) -> None:
+def preload(roles: Iterable[Role]) -> None:
     """Let those of `roles` that load something look at a question once; nothing is kept of it."""
     if any(choice.model for choice in settings.MODELS.values()):
         # The client of the providers takes seconds to import and 40 MB, which are only taken here.
         import_string(settings.MODEL_TRANSPORT)
-    said = dict.fromkeys(("text", "text_eng", "canonical_question"), QUESTION)
-    for role in set(LOADING) & set(roles):
-        REGISTRY[role](said | {"enabled_routes": ["documentation"]})
+    for role in LOADING_ROLES & set(roles):
+        REGISTRY[role](PAYLOAD)

@@ -20,19 +20,19 @@ from agents.steps.step_lease import WORKER
 from knowledge.identifiers import INGEST_QUEUE
 
 BEAT_SECONDS = 5.0
-KEY = "docent:worker:"
-# The keys of the words: looking for them among those of all turns would take long.
-ROLL = "docent:workers"
+KEY_PREFIX = "docent:worker:"
+# The keys of all announcements: looking for them among those of all turns would take long.
+KEYS = "docent:workers"
 # Where the sweeper names queues whose workers say that they listen and take nothing.
 DEAF = "docent:deaf"
 SWEEPER = "sweeper"
-# The workers that are no role's, and what they leave word of.
-BESIDES = {"ingest": INGEST_QUEUE, SWEEPER: SWEEPER}
+# The workers that are no role's, and what they announce.
+SERVICES = {"ingest": INGEST_QUEUE, SWEEPER: SWEEPER}
 
 
 @dataclass(frozen=True)
-class Word:
-    """What one worker left: the queues it reads, and since when (seconds of the epoch)."""
+class Announcement:
+    """What one worker announced: the queues it reads, and since when (seconds of the epoch)."""
 
     queues: list[str]
     since: float
@@ -52,35 +52,35 @@ class Presence(bootsteps.StartStopStep):
         super().__init__(parent, **options)
 
     def start(self, parent: Consumer) -> None:
-        """Leave word now and every few seconds."""
+        """Announce now and every few seconds."""
         self.queues = sorted(parent.app.amqp.queues.consume_from)
-        word = (self.queues, time.time())
-        announce(*word)
-        self.timer = parent.timer.call_repeatedly(BEAT_SECONDS, announce, word)
+        announcement = (self.queues, time.time())
+        announce(*announcement)
+        self.timer = parent.timer.call_repeatedly(BEAT_SECONDS, announce, announcement)
 
     def stop(self, parent: Consumer) -> None:
-        """Withdraw the word."""
+        """Withdraw the announcement."""
         if self.timer:
             self.timer.cancel()
             self.timer = None
         try:
             connection().delete(_key(self.queues))
         except (redis.RedisError, KombuError):
-            # Redis is away: the word ends by itself.
+            # Redis is away: the announcement ends by itself.
             return
 
 
 def announce(queues: list[str], since: float | None = None) -> None:
-    """Leave word that this process reads `queues` since that time (now); it holds three beats.
+    """Announce that this process reads `queues` since that time (now); it holds three beats.
 
     A file per queue says the same to a healthcheck, which may not cost the start of a program: it
-    is touched as long as Redis takes the word and nobody calls the queue deaf.
+    is touched as long as Redis takes the announcement and nobody calls the queue deaf.
     """
-    word = json.dumps({"queues": queues, "since": since or time.time()})
+    announcement = json.dumps({"queues": queues, "since": since or time.time()})
     try:
         pipe = connection().pipeline(transaction=False)
-        pipe.set(_key(queues), word, ex=int(BEAT_SECONDS * 3))
-        pipe.sadd(ROLL, _key(queues))
+        pipe.set(_key(queues), announcement, ex=int(BEAT_SECONDS * 3))
+        pipe.sadd(KEYS, _key(queues))
         pipe.get(DEAF)
         *_, deaf = pipe.execute()
     except redis.RedisError:
@@ -89,19 +89,19 @@ def announce(queues: list[str], since: float | None = None) -> None:
     for queue in set(queues) - set(json.loads(deaf or "[]")):
         # A folder that can't be written costs the healthcheck, and nothing else.
         with suppress(OSError):
-            heartbeat(queue).touch()
+            heartbeat_file(queue).touch()
 
 
 def _key(queues: list[str]) -> str:
-    return f"{KEY}{WORKER}/{queues[0]}"
+    return f"{KEY_PREFIX}{WORKER}/{queues[0]}"
 
 
-def heartbeat(queue: str) -> Path:
+def heartbeat_file(queue: str) -> Path:
     """Return the file that is touched as long as a worker of this machine hears the queue."""
     return Path(tempfile.gettempdir(), f"docent-hears-{queue}")
 
 
-def call_deaf(queues: list[str]) -> None:
+def report_deaf(queues: list[str]) -> None:
     """Tell the workers of these queues that they don't hear; it holds for two beats."""
     try:
         connection().set(DEAF, json.dumps(queues), ex=int(BEAT_SECONDS * 2))
@@ -110,30 +110,30 @@ def call_deaf(queues: list[str]) -> None:
         return
 
 
-def consumers() -> dict[str, int]:
-    """Return how many workers listen to each queue. Raises redis.RedisError."""
-    return Counter(queue for word in words() for queue in word.queues)
-
-
-def words() -> list[Word]:
-    """Return what every worker that is there has left word of. Raises redis.RedisError."""
+def announcements() -> list[Announcement]:
+    """Return what every worker that is there has announced. Raises redis.RedisError."""
     client = connection()
-    keys = list(client.smembers(ROLL))
+    keys = list(client.smembers(KEYS))
     if not keys:
         return []
-    left = client.mget(keys)
-    if gone := [key for key, word in zip(keys, left, strict=True) if not word]:
-        client.srem(ROLL, *gone)
-    return [Word(**json.loads(word)) for word in left if word]
+    values = dict(zip(keys, client.mget(keys), strict=True))
+    if expired := [key for key, value in values.items() if not value]:
+        client.srem(KEYS, *expired)
+    return [Announcement(**json.loads(value)) for value in values.values() if value]
 
 
-def missing() -> list[Role]:
+def consumers() -> dict[str, int]:
+    """Return how many workers listen to each queue. Raises redis.RedisError."""
+    return Counter(queue for announcement in announcements() for queue in announcement.queues)
+
+
+def missing_roles() -> list[Role]:
     """Return the roles whose queue nobody listens to. Raises redis.RedisError."""
     listening = consumers()
     return [role for role in Role if not listening.get(role.queue)]
 
 
-def idle() -> list[str]:
+def missing_services() -> list[str]:
     """Return what is missing besides roles: ingest, sweeper. Raises redis.RedisError."""
     listening = consumers()
-    return [name for name, queue in BESIDES.items() if not listening.get(queue)]
+    return [name for name, queue in SERVICES.items() if not listening.get(queue)]

@@ -1,4 +1,9 @@
-"""Records: how a step is claimed in the database, what it came to, and how its payload goes on."""
+"""Records: a step in the database, from its claim to what it adds to the payload of its turn.
+
+Claiming and recording are functions of the database, in functions.sql: one round trip each, and
+planned once per connection. What a recorded step does to the payload, `agents_finish` does in the
+database; `payload_after` does the same to a payload in memory, for traces and replays.
+"""
 
 import json
 import uuid
@@ -10,16 +15,29 @@ from typing import Any
 from django.db import connection
 
 from agents.attributes import UNIVERSAL
-from agents.contract import Done
+from agents.contract import Result
 from agents.models import Envelope, Step
 from agents.names import Role
 from agents.routing import Decision, Stage
-from agents.steps import events, step_lease
-from agents.steps.doorbell import bell
+from agents.steps.doorbell import ring_command
+from agents.steps.events import Command, event_commands
+from agents.steps.step_lease import WORKER
 from knowledge.postgres_text import storable
 
-# A function of the database, in functions.sql: one round trip, and planned only once.
 CLAIM_READY = "SELECT * FROM agents_claim_ready(%s, %s, %s, %s, %s)"
+FINISH = """SELECT * FROM agents_finish(
+    %(envelope)s, %(number)s, %(token)s, %(role)s, %(output)s::jsonb, %(kept)s::jsonb,
+    %(asked)s::jsonb, %(forget)s, %(to)s, %(stage)s, %(mode)s, %(degraded)s)"""
+# The same for several, in one transaction: one that is refused takes the others with it.
+FINISH_ALL = """SELECT place, finished.* FROM jsonb_to_recordset(%s::jsonb) AS done(
+        place integer, envelope uuid, number integer, token uuid, role text, output jsonb,
+        kept jsonb, asked jsonb, forget text[], "to" text[], stage text, mode text, degraded text)
+    CROSS JOIN LATERAL agents_finish(
+        done.envelope, done.number, done.token, done.role, done.output, done.kept, done.asked,
+        done.forget, done."to", done.stage, done.mode, done.degraded) AS finished"""
+JSON_COLUMNS = ("output", "kept", "asked")
+
+Payload = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -31,42 +49,17 @@ class Claim:
     role: Role
     attempt: int
     token: uuid.UUID
-    payload: dict[str, Any]
+    payload: Payload
     process_count: int
     stream: str
     deadline: datetime
 
 
-def claim_ready(role: Role, most: int) -> list[Claim]:
-    """Take what is ready for the role, at most so many steps, in one round trip."""
-    given: list[Any] = [role, most, step_lease.WORKER, Step.LEASE, Step.ATTEMPTS]
-    with connection.cursor() as cursor:
-        cursor.execute(CLAIM_READY, given)
-        return [
-            Claim(envelope, number, role, attempt, token, json.loads(payload), *rest)
-            for envelope, number, token, attempt, payload, *rest in cursor.fetchall()
-        ]
-
-
-# A function of the database, in functions.sql: a round trip, and planned only once.
-FINISH = """SELECT * FROM agents_finish(
-    %(envelope)s, %(number)s, %(token)s, %(role)s, %(output)s::jsonb, %(kept)s::jsonb,
-    %(asked)s::jsonb, %(forget)s, %(to)s, %(stage)s, %(mode)s, %(degraded)s)"""
-# The same for several, in one transaction: one that is refused takes the others with it.
-FINISH_ALL = """SELECT place, finished.* FROM jsonb_to_recordset(%s::jsonb) AS done(
-        place integer, envelope uuid, number integer, token uuid, role text, output jsonb,
-        kept jsonb, asked jsonb, forget text[], "to" text[], stage text, mode text, degraded text)
-    CROSS JOIN LATERAL agents_finish(
-        done.envelope, done.number, done.token, done.role, done.output, done.kept, done.asked,
-        done.forget, done."to", done.stage, done.mode, done.degraded) AS finished"""
-DOCUMENTS = ("output", "kept", "asked")
-
-
 @dataclass(frozen=True)
 class Outcome:
-    """What an attempt came to: what an agent did, or the manager's decision."""
+    """What an attempt came to: what an agent wrote, or the manager's decision."""
 
-    done: Done = field(default_factory=lambda: Done({}))
+    result: Result = field(default_factory=lambda: Result({}))
     decision: Decision | None = None
 
     @property
@@ -75,65 +68,73 @@ class Outcome:
         return not (self.decision and self.decision.ends)
 
 
-def record(held: Claim, outcome: Outcome) -> list[events.Command] | None:
-    """Return what to send to whom it concerns; None when the lease was lost or the turn ended."""
-    values = _values(held, outcome)
-    values |= {name: json.dumps(values[name]) for name in DOCUMENTS}
+def claim_ready(role: Role, most: int) -> list[Claim]:
+    """Claim what is ready for the role, at most so many steps, in one round trip."""
+    parameters: list[Any] = [role, most, WORKER, Step.LEASE, Step.ATTEMPTS]
     with connection.cursor() as cursor:
-        cursor.execute(FINISH, values)
-        row = cursor.fetchone()
-    return _following(held, outcome, *row) if row else None
+        cursor.execute(CLAIM_READY, parameters)
+        return [
+            Claim(envelope, number, role, attempt, token, json.loads(payload), *rest)
+            for envelope, number, token, attempt, payload, *rest in cursor.fetchall()
+        ]
 
 
-def record_all(came: Iterable[tuple[Claim, Outcome]]) -> list[events.Command]:
+def record(claim: Claim, outcome: Outcome) -> list[Command] | None:
+    """Return what to send to whom it concerns; None when the lease was lost or the turn ended."""
+    row = _row(claim, outcome)
+    row |= {name: json.dumps(row[name]) for name in JSON_COLUMNS}
+    with connection.cursor() as cursor:
+        cursor.execute(FINISH, row)
+        recorded = cursor.fetchone()
+    return _commands(claim, outcome, *recorded) if recorded else None
+
+
+def record_all(outcomes: Iterable[tuple[Claim, Outcome]]) -> list[Command]:
     """Record several; return what to send to whom they concern."""
     # Always in the same order, so that two that do this never wait for each other.
-    ordered = sorted(came, key=lambda pair: pair[0].envelope_id)
-    done = [{"place": place} | _values(*pair) for place, pair in enumerate(ordered)]
+    ordered = sorted(outcomes, key=lambda pair: pair[0].envelope_id)
+    rows = [{"place": place} | _row(*pair) for place, pair in enumerate(ordered)]
     with connection.cursor() as cursor:
-        cursor.execute(FINISH_ALL, [json.dumps(done, default=str)])
-        rows = cursor.fetchall()
-    return [command for place, *row in rows for command in _following(*ordered[place], *row)]
+        cursor.execute(FINISH_ALL, [json.dumps(rows, default=str)])
+        recorded = cursor.fetchall()
+    return [
+        command for place, *columns in recorded for command in _commands(*ordered[place], *columns)
+    ]
 
 
-def _values(held: Claim, outcome: Outcome) -> dict[str, Any]:
-    identity = {
-        "envelope": held.envelope_id,
-        "number": held.number,
-        "token": held.token,
-        "role": held.role,
+def _row(claim: Claim, outcome: Outcome) -> dict[str, Any]:
+    """Return the parameters of `agents_finish` by name."""
+    step = {
+        "envelope": claim.envelope_id,
+        "number": claim.number,
+        "token": claim.token,
+        "role": claim.role,
     }
-    decision = outcome.decision
-    return identity | (_of_decision(decision) if decision else _of_agent(held.role, outcome.done))
+    if outcome.decision:
+        return step | _columns_of_decision(outcome.decision)
+    return step | _columns_of_result(claim.role, outcome.result)
 
 
-def _of_agent(role: Role, done: Done) -> dict[str, Any]:
-    """What an agent asks the user is kept apart, under its role."""
-    writes, asked = done.writes, {}
-    if writes.get("needs_clarification"):
-        asked[role] = {
-            "reason": writes["clarification_reason"],
-            "message": writes.get("clarification_message", ""),
-        }
+def _columns_of_result(role: Role, result: Result) -> dict[str, Any]:
     return {
-        "output": writes,
-        "kept": {name: value for name, value in writes.items() if name not in UNIVERSAL},
-        "asked": asked,
+        "output": result.writes,
+        "kept": _lasting(result.writes),
+        "asked": _requests(role, result.writes),
         "forget": [],
         "to": None,
         "stage": None,
-        "mode": done.mode,
-        "degraded": storable(done.degraded),
+        "mode": result.mode,
+        "degraded": storable(result.degraded),
     }
 
 
-def _of_decision(decision: Decision) -> dict[str, Any]:
-    kept = {name: value for name, value in decision.notes.items() if value is not None}
+def _columns_of_decision(decision: Decision) -> dict[str, Any]:
+    kept, forgotten = _notes(decision.notes)
     return {
         "output": decision.record(),
         "kept": kept | {"stage": decision.stage},
         "asked": {},
-        "forget": [name for name, value in decision.notes.items() if value is None],
+        "forget": forgotten,
         "to": list(decision.to),
         "stage": decision.stage,
         "mode": "",
@@ -141,31 +142,45 @@ def _of_decision(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _following(
-    held: Claim, outcome: Outcome, seconds: float, added: str | None
-) -> list[events.Command]:
-    """Bells first, then what watchers are told."""
+def _commands(claim: Claim, outcome: Outcome, seconds: float, steps: str | None) -> list[Command]:
+    """Bells for the steps that follow, [[number, role], ...] as JSON, then what watchers see."""
     bells = [
-        bell(held.envelope_id, number, Role(role)) for number, role in json.loads(added or "[]")
+        ring_command(claim.envelope_id, number, Role(role))
+        for number, role in json.loads(steps or "[]")
     ]
     if outcome.decision:
         return bells
-    told = events.told(
-        held.stream,
+    complete = event_commands(
+        claim.stream,
         "agent_complete",
-        role=held.role,
-        step=held.number,
+        role=claim.role,
+        step=claim.number,
         seconds=seconds,
-        wrote=sorted(outcome.done.writes),
-        mode=outcome.done.mode,
+        wrote=sorted(outcome.result.writes),
+        mode=outcome.result.mode,
     )
-    return [*bells, *told]
+    return [*bells, *complete]
 
 
-Payload = dict[str, Any]
+def _lasting(writes: dict[str, Any]) -> dict[str, Any]:
+    """What an agent wrote for everybody; what it asks the user is kept apart, under its role."""
+    return {name: value for name, value in writes.items() if name not in UNIVERSAL}
 
 
-def first(envelope: Envelope) -> Payload:
+def _requests(role: str, writes: dict[str, Any]) -> dict[str, Any]:
+    if not writes.get("needs_clarification"):
+        return {}
+    reason, message = writes["clarification_reason"], writes.get("clarification_message", "")
+    return {role: {"reason": reason, "message": message}}
+
+
+def _notes(notes: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Split the notes of a decision into what is kept and the names of what is forgotten."""
+    kept = {name: value for name, value in notes.items() if value is not None}
+    return kept, [name for name in notes if name not in kept]
+
+
+def first_payload(envelope: Envelope) -> Payload:
     """Return the payload a turn began with."""
     memory: Payload = envelope.memory
     return memory | {
@@ -175,46 +190,36 @@ def first(envelope: Envelope) -> Payload:
     }
 
 
-def written(payload: Payload, role: str, writes: dict[str, Any]) -> Payload:
-    """Return the payload after an agent; what it asks the user is kept apart, under its role."""
-    requests = {
-        asker: request
-        for asker, request in payload.get("clarification_requests", {}).items()
-        if asker != role
-    }
-    if writes.get("needs_clarification"):
-        requests[role] = {
-            "reason": writes["clarification_reason"],
-            "message": writes.get("clarification_message", ""),
-        }
-    kept = {name: value for name, value in writes.items() if name not in UNIVERSAL}
-    return payload | kept | {"clarification_requests": requests}
+def payload_after_agent(payload: Payload, role: str, writes: dict[str, Any]) -> Payload:
+    """Return the payload after an agent has written."""
+    requests = dict(payload.get("clarification_requests", {}))
+    requests.pop(role, None)
+    requests |= _requests(role, writes)
+    return payload | _lasting(writes) | {"clarification_requests": requests}
 
 
-def decided(payload: Payload, record: dict[str, Any]) -> Payload:
-    """Return the payload after a decision (`Decision.record()`)."""
-    notes: dict[str, Any] = record.get("notes", {})
-    forgotten = {name for name, value in notes.items() if value is None}
-    kept = {name: value for name, value in payload.items() if name not in forgotten}
-    told = {name: value for name, value in notes.items() if value is not None}
-    return kept | told | {"stage": str(record.get("stage", payload["stage"]))}
+def payload_after_decision(payload: Payload, decision: dict[str, Any]) -> Payload:
+    """Return the payload after a decision, as `Decision.record()` has it."""
+    kept, forgotten = _notes(decision.get("notes", {}))
+    remaining = {name: value for name, value in payload.items() if name not in forgotten}
+    return remaining | kept | {"stage": str(decision.get("stage", payload["stage"]))}
 
 
-def after(payload: Payload, step: Step) -> Payload:
+def payload_after(payload: Payload, step: Step) -> Payload:
     """Return the payload after a step of any role, as the step is stored."""
     if step.status != Step.Status.DONE:
         return payload
     if step.role == Role.MANAGER:
-        return decided(payload, step.output)
-    return written(payload, step.role, step.output)
+        return payload_after_decision(payload, step.output)
+    return payload_after_agent(payload, step.role, step.output)
 
 
-def before(envelope: Envelope, steps: Sequence[Step]) -> Iterator[Payload]:
+def payloads_before(envelope: Envelope, steps: Sequence[Step]) -> Iterator[Payload]:
     """Yield the payload each step saw; steps that run together see the same."""
-    payload = seen = first(envelope)
+    payload = payload_of_batch = first_payload(envelope)
     batch: int | None = None
     for step in steps:
         if step.batch != batch:
-            seen, batch = payload, step.batch
-        yield seen
-        payload = after(payload, step)
+            payload_of_batch, batch = payload, step.batch
+        yield payload_of_batch
+        payload = payload_after(payload, step)

@@ -1,4 +1,4 @@
-"""Leaving: a worker that is told to stop takes nothing new, finishes what it can, and hands back
+"""Shutdown: a worker that is told to stop takes nothing new, finishes what it can, and hands back
 the rest.
 
 Celery waits for its threads without end. A thread that waits for a model can't be stopped, so
@@ -21,27 +21,27 @@ log = logging.getLogger(__name__)
 # Less than whoever asked waits before it kills: `up` 10 seconds, most supervisors 30.
 GRACE_SECONDS = 8.0
 
-_told = threading.Event()
+_requested = threading.Event()
 
 
-def in_time() -> None:
-    """Have this process leave in time once Celery tells it to stop."""
-    worker_shutting_down.connect(_tell, weak=False)
+def install() -> None:
+    """Have this process end within the grace once Celery tells it to stop."""
+    worker_shutting_down.connect(_request, weak=False)
     # Begun here: a signal may come while the main thread is in the middle of anything.
-    threading.Thread(target=_leave, name="leaving", daemon=True).start()
+    threading.Thread(target=_end_process, name="shutdown", daemon=True).start()
 
 
-def told() -> bool:
+def requested() -> bool:
     """Whether this process was told to stop, and takes nothing new."""
-    return _told.is_set()
+    return _requested.is_set()
 
 
-def _tell(**_: Any) -> None:
-    _told.set()
+def _request(**_: Any) -> None:
+    _requested.set()
 
 
-def _leave() -> None:
-    _told.wait()
+def _end_process() -> None:
+    _requested.wait()
     time.sleep(GRACE_SECONDS)
     try:
         count = step_lease.hand_back()

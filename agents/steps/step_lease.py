@@ -1,4 +1,7 @@
-"""Lease: the right of a process to a step, renewed while it works, and outlasting an outage."""
+"""Lease of a step: the right of this process to it, renewed while it works.
+
+It also bounds how long an outage of PostgreSQL is waited out: afterwards another may have the step.
+"""
 
 import os
 import time
@@ -17,6 +20,8 @@ from knowledge.lease import Leases
 from knowledge.liveness import identity
 
 WORKER = identity(os.getpid())
+# Between two attempts to reach PostgreSQL.
+PAUSE_SECONDS = 0.5
 # The attempt stays counted: only so the next one looks for replies in the journal.
 HAND_BACK = """
 UPDATE agents_step
@@ -25,41 +30,39 @@ UPDATE agents_step
  WHERE lease_token = ANY(%s) AND status = 'running'
 RETURNING envelope_id, number, role"""
 
+T = TypeVar("T")
 
-class LostError(AgentError):
+
+class LapsedError(AgentError):
     """The lease lapsed: another worker may be doing this step by now."""
 
 
 def _extend(tokens: Collection[uuid.UUID]) -> set[uuid.UUID]:
-    ours = Step.objects.filter(lease_token__in=tokens, status=Step.Status.RUNNING)
-    ours.update(lease_until=now() + Step.LEASE)
-    return {token for token in ours.values_list("lease_token", flat=True) if token}
+    steps = Step.objects.filter(lease_token__in=tokens, status=Step.Status.RUNNING)
+    steps.update(lease_until=now() + Step.LEASE)
+    return {token for token in steps.values_list("lease_token", flat=True) if token}
 
 
-STEPS = Leases(_extend, Step.LEASE)
+LEASES = Leases(_extend, Step.LEASE)
 
 
-def insist(token: uuid.UUID) -> None:
-    """Raise LostError when the lease may have lapsed: before anything that costs money."""
-    if STEPS.may_have_lapsed(token):
-        raise LostError
+def require(token: uuid.UUID) -> None:
+    """Raise LapsedError when the lease may have lapsed: before anything that costs money."""
+    if LEASES.may_have_lapsed(token):
+        raise LapsedError
 
 
 def hand_back() -> int:
     """Make the steps this process still works on ready for others; return how many it was."""
     with connection.cursor() as cursor:
-        cursor.execute(HAND_BACK, [STEPS.drop()])
-        given = cursor.fetchall()
-    for envelope_id, number, role in given:
+        cursor.execute(HAND_BACK, [LEASES.drop()])
+        steps = cursor.fetchall()
+    for envelope_id, number, role in steps:
         ring(envelope_id, number, Role(role))
-    return len(given)
+    return len(steps)
 
 
-PAUSE_SECONDS = 0.5
-T = TypeVar("T")
-
-
-def outlast(act: Callable[[], T]) -> T:
+def retry_outage(act: Callable[[], T]) -> T:
     """Return what `act` returns, tried again while PostgreSQL is away.
 
     For as long as a lease lasts; then it raises what `act` raises. Nobody may hear whether a

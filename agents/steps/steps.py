@@ -18,28 +18,27 @@ from agents.contract import REGISTRY
 from agents.errors import AgentError
 from agents.models import Envelope, Step
 from agents.names import Role, Status
-from agents.steps import events, model_context, shutdown, step_lease
-from agents.steps.doorbell import take, wait
+from agents.steps import events, model_context, shutdown
+from agents.steps.doorbell import take_command, wait_command
 from agents.steps.events import Command, send
 from agents.steps.records import Claim, Outcome, claim_ready, record, record_all
-from agents.steps.step_lease import outlast
+from agents.steps.step_lease import LEASES, retry_outage
 from knowledge.postgres_text import storable
-
-__all__ = ("claim_ready", "fail", "finish", "perform_ready", "run_agent", "work_off")
 
 log = logging.getLogger(__name__)
 
-# How many steps are taken at once; their leases outlast them by far.
+# How many steps are claimed at once; their leases outlast them by far.
 AT_ONCE = 32
-# Celery's own timers have to run: workers leave word that they listen every five seconds.
+# Celery's own timers have to run: workers announce every five seconds that they listen.
 AWAKE_SECONDS = 2.0
 # What the contract let through and the database refuses will be refused again.
 REFUSED = (DataError, IntegrityError, ValueError)
 
 Work = Callable[[Claim], Outcome]
+Attempt = tuple[Claim, Outcome | Exception]
 
 
-def work_off(role: Role, work: Work) -> None:
+def perform_one_by_one(role: Role, work: Work) -> None:
     """Do one step of the role for the bell that rang, and one for each that hangs there then.
 
     A bell says that there is something to do; which step is next, the database says: in the order
@@ -47,120 +46,125 @@ def work_off(role: Role, work: Work) -> None:
     next bell is taken in the round trip that rings for what follows: a queue that is never empty
     costs nothing of what Celery takes to deliver a message.
     """
-    rung = True
-    while rung and (taken := claim_ready(role, 1)):
-        (held,) = taken
-        with _away(held):
-            came = _attempt(held, work)
+    bell = True
+    while bell and (claims := claim_ready(role, 1)):
+        (claim,) = claims
+        with _working(claim):
+            outcome = _attempt(claim, work)
         # Asked only now: the worker may have been told to stop meanwhile.
-        rung = any(_settle(held, came, () if shutdown.told() else (take(role),)))
+        next_bell = () if shutdown.requested() else (take_command(role),)
+        bell = any(_settle(claim, outcome, next_bell))
 
 
-def perform_ready(role: Role, work: Work) -> None:
+def perform_in_batches(role: Role, work: Work) -> None:
     """Do every step that is ready for the role, many at a time; for work that is quick.
 
     It stays awake for a moment: a turn whose agents are quick comes back before Celery could
     deliver the next bell.
     """
     until = time.monotonic() + AWAKE_SECONDS
-    while taken := claim_ready(role, AT_ONCE):
-        came = [(held, _attempt(held, work)) for held in taken]
-        if len(taken) == AT_ONCE:
-            _settle_all(came)
-        elif shutdown.told() or time.monotonic() > until:
-            _settle_all(came)
+    while claims := claim_ready(role, AT_ONCE):
+        attempts = [(claim, _attempt(claim, work)) for claim in claims]
+        if len(claims) == AT_ONCE:
+            _settle_all(attempts)
+        elif shutdown.requested() or time.monotonic() > until:
+            _settle_all(attempts)
             return
-        elif not any(_settle_all(came, (wait(role),))):
+        elif not any(_settle_all(attempts, (wait_command(role),))):
             return
 
 
-def _attempt(held: Claim, work: Work) -> Outcome | Exception:
+def run_agent(claim: Claim) -> Outcome:
+    """Let the agent of the claimed role work on what its contract lets it see."""
+    events.publish(
+        claim.stream, "agent_start", role=claim.role, step=claim.number, attempt=claim.attempt
+    )
+    with model_context.model_of(claim) as llm:
+        return Outcome(REGISTRY[claim.role].perform(claim.payload, llm))
+
+
+@contextmanager
+def _working(claim: Claim) -> Iterator[None]:
+    """Hold the lease and no connection: work may wait for a model much longer than it computes."""
+    connection.close()
+    with LEASES.renewed(claim.token):
+        yield
+
+
+def _attempt(claim: Claim, work: Work) -> Outcome | Exception:
     try:
-        return work(held)
+        return work(claim)
     except Exception as error:  # noqa: BLE001 the one broad except: it is recorded
         return error
 
 
-def _settle_all(
-    came: list[tuple[Claim, Outcome | Exception]], then: Sequence[Command] = ()
-) -> list[Any]:
-    """Settle several, together those that can be; send `then` and return the replies."""
-    if len(came) == 1:
-        return _settle(*came[0], then)
-    going = [(held, what) for held, what in came if isinstance(what, Outcome) and what.goes_on]
-    together = _finish_all(going)
-    for held, what in came:
-        if not (together and isinstance(what, Outcome) and what.goes_on):
-            _settle(held, what)
-    return send(then)
-
-
-def _settle(held: Claim, came: Outcome | Exception, then: Sequence[Command] = ()) -> list[Any]:
-    if isinstance(came, Outcome):
+def _settle(claim: Claim, outcome: Outcome | Exception, then: Sequence[Command] = ()) -> list[Any]:
+    """Finish an attempt or record its failure; return the replies to `then`, if it was sent."""
+    if isinstance(outcome, Outcome):
         try:
-            return outlast(partial(finish, held, came, then)) or []
+            return retry_outage(partial(finish, claim, outcome, then)) or []
         except REFUSED as error:
-            came = error
-    outlast(partial(fail, held, came))
+            outcome = error
+    retry_outage(partial(fail, claim, outcome))
     return []
 
 
-@contextmanager
-def _away(held: Claim) -> Iterator[None]:
-    connection.close()
-    with step_lease.STEPS.renewed(held.token):
-        yield
+def _settle_all(attempts: list[Attempt], then: Sequence[Command] = ()) -> list[Any]:
+    """Settle several, together those that can be; send `then` and return the replies."""
+    if len(attempts) == 1:
+        return _settle(*attempts[0], then)
+    ongoing = [
+        (claim, outcome)
+        for claim, outcome in attempts
+        if isinstance(outcome, Outcome) and outcome.goes_on
+    ]
+    finished = _finish_all(ongoing)
+    for claim, outcome in attempts:
+        if not (finished and isinstance(outcome, Outcome) and outcome.goes_on):
+            _settle(claim, outcome)
+    return send(then)
 
 
-def run_agent(held: Claim) -> Outcome:
-    """Let the agent of the claimed role work on what its contract lets it see."""
-    events.publish(
-        held.stream, "agent_start", role=held.role, step=held.number, attempt=held.attempt
-    )
-    with model_context.about(held) as llm:
-        return Outcome(done=REGISTRY[held.role].perform(held.payload, llm))
-
-
-def finish(held: Claim, outcome: Outcome, then: Sequence[Command] = ()) -> list[Any] | None:
+def finish(claim: Claim, outcome: Outcome, then: Sequence[Command] = ()) -> list[Any] | None:
     """Record the outcome and what follows from it, ring for it, and return the replies to `then`.
 
     Returns None, and changes nothing, when the lease was lost to another worker meanwhile or
     the turn has ended.
     """
     if outcome.decision and outcome.decision.ends:
-        return send(then) if _end(held, outcome, outcome.decision.ends) else None
-    following = record(held, outcome)
-    if following is None:
+        return send(then) if _end(claim, outcome, outcome.decision.ends) else None
+    commands = record(claim, outcome)
+    if commands is None:
         return None
-    return send([*following, *then])[len(following) :]
+    return send([*commands, *then])[len(commands) :]
 
 
-def _finish_all(came: list[tuple[Claim, Outcome]]) -> bool:
+def _finish_all(outcomes: list[tuple[Claim, Outcome]]) -> bool:
     """Finish several at once; False, and nothing changed, when one of them was refused."""
     try:
-        following = outlast(partial(record_all, came))
+        commands = retry_outage(partial(record_all, outcomes))
     except REFUSED:
         return False
-    send(following)
+    send(commands)
     return True
 
 
-def _end(held: Claim, outcome: Outcome, status: Status) -> bool:
-    says = outcome.decision.says if outcome.decision else None
+def _end(claim: Claim, outcome: Outcome, status: Status) -> bool:
+    phrase = outcome.decision.phrase if outcome.decision else None
     with transaction.atomic():
-        if record(held, outcome) is None:
+        if record(claim, outcome) is None:
             return False
-        envelopes.conclude(Envelope.objects.get(pk=held.envelope_id), status, says)
+        envelopes.conclude(Envelope.objects.get(pk=claim.envelope_id), status, phrase)
     return True
 
 
-def fail(held: Claim, error: Exception) -> None:
+def fail(claim: Claim, error: Exception) -> None:
     """Record a failed attempt: the step is due again later, or was tried often enough."""
     with transaction.atomic():
-        locked = _locked(held)
-        if locked is None:
+        rows = _locked(claim)
+        if rows is None:
             return
-        envelope, step = locked
+        envelope, step = rows
         step.error = storable(f"{type(error).__name__}: {error}")
         hopeless = isinstance(error, AgentError) and error.permanent
         if step.attempt >= Step.ATTEMPTS or hopeless:
@@ -168,18 +172,18 @@ def fail(held: Claim, error: Exception) -> None:
             return
         step.postpone()
     log.warning("step %s of %s will be tried again: %s", step.number, envelope.pk, step.error)
-    events.publish(held.stream, "error", role=held.role, step=held.number, attempt=held.attempt)
+    events.publish(claim.stream, "error", role=claim.role, step=claim.number, attempt=claim.attempt)
 
 
-def _locked(held: Claim) -> tuple[Envelope, Step] | None:
+def _locked(claim: Claim) -> tuple[Envelope, Step] | None:
     """Lock the envelope; None when the lease was lost, or the turn has ended or was forgotten."""
-    envelope = Envelope.objects.select_for_update().filter(pk=held.envelope_id).first()
+    envelope = Envelope.objects.select_for_update().filter(pk=claim.envelope_id).first()
     if envelope is None or envelope.ended:
         return None
     # The step too: claiming one whose lease lapsed takes no lock of the envelope.
     step = (
         envelope.steps.select_for_update()
-        .filter(number=held.number, lease_token=held.token, status=Step.Status.RUNNING)
+        .filter(number=claim.number, lease_token=claim.token, status=Step.Status.RUNNING)
         .first()
     )
     return (envelope, step) if step else None

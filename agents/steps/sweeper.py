@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import redis
@@ -19,8 +20,7 @@ from django.utils.timezone import now
 from agents import envelopes
 from agents.models import Envelope, Step
 from agents.names import Role, Status
-from agents.steps import events, presence
-from agents.steps.doorbell import ring
+from agents.steps import doorbell, events, presence
 from agents.trace import queues
 from knowledge import liveness
 from knowledge.identifiers import INGEST_QUEUE
@@ -35,23 +35,26 @@ LOCK = 0x0D0CE27
 BATCH = 500
 
 
-@contextmanager
-def alone() -> Iterator[bool]:
-    """Hold the sweepers' advisory lock; yields False when another holds it."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
-        held = bool(cursor.fetchone()[0])
+def run() -> None:
+    """Sweep until the process is told to stop."""
+    while True:
+        presence.announce([presence.SWEEPER])
         try:
-            yield held
-        finally:
-            if held:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+            counts = sweep()
+            if any(counts.values()):
+                swept = ", ".join(f"{count} {duty}" for duty, count in counts.items() if count)
+                log.warning("swept: %s", swept)
+            report_deaf()
+        except Error as error:
+            log.warning("PostgreSQL is away: %s", error)
+            connection.close()
+        time.sleep(EVERY_SECONDS)
 
 
 def sweep() -> dict[str, int]:
     """Do one round; return how many steps were freed, turns ended and bells rung."""
-    with alone() as held:
-        if not held:
+    with sole_sweeper() as sole:
+        if not sole:
             return {}
         return {
             "expired": expire_overdue(),
@@ -61,10 +64,24 @@ def sweep() -> dict[str, int]:
         }
 
 
+@contextmanager
+def sole_sweeper() -> Iterator[bool]:
+    """Hold the sweepers' advisory lock; yields False when another holds it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
+        locked = bool(cursor.fetchone()[0])
+        try:
+            yield locked
+        finally:
+            if locked:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+
+
 def expire_overdue() -> int:
     """End turns whose deadline has passed."""
     overdue = Envelope.objects.filter(status=Status.RUNNING, deadline__lt=now())
-    return sum(each(envelopes.expire, pk) for pk in overdue.values_list("pk", flat=True)[:BATCH])
+    ids = overdue.values_list("pk", flat=True)[:BATCH]
+    return sum(_attempt(envelopes.expire, envelope_id) for envelope_id in ids)
 
 
 def free_lost() -> int:
@@ -73,30 +90,30 @@ def free_lost() -> int:
     workers = running.order_by("worker").values_list("worker", flat=True).distinct()
     dead = [worker for worker in workers if liveness.died(worker)]
     lost = running.filter(Q(lease_until__lt=now()) | Q(worker__in=dead))[:BATCH]
-    return sum(each(free, step) for step in lost)
+    return sum(_attempt(free, step) for step in lost)
 
 
-def free(step: Step) -> bool:
+def free(lost: Step) -> bool:
     """Give a lost step back, or set it aside; False when somebody took or ended it meanwhile."""
     with transaction.atomic():
         # Somebody may be stopped while holding it, and the next sweep comes soon.
         unlocked = Envelope.objects.select_for_update(skip_locked=True)
-        envelope = unlocked.filter(pk=step.envelope_id).first()
-        taken = Step.objects.select_for_update().filter(
-            pk=step.pk, lease_token=step.lease_token, status=Step.Status.RUNNING
+        envelope = unlocked.filter(pk=lost.envelope_id).first()
+        rows = Step.objects.select_for_update().filter(
+            pk=lost.pk, lease_token=lost.lease_token, status=Step.Status.RUNNING
         )
-        again = taken.first()
-        if envelope is None or envelope.ended or again is None:
+        step = rows.first()
+        if envelope is None or envelope.ended or step is None:
             return False
-        if again.attempt >= Step.ATTEMPTS:
-            envelopes.quarantine(envelope, again, envelopes.LostError())
+        if step.attempt >= Step.ATTEMPTS:
+            envelopes.quarantine(envelope, step, envelopes.LostError())
         else:
-            taken.update(status="ready", lease_token=None, lease_until=None, rung_at=now())
-            transaction.on_commit(_bell(again), robust=True)
+            rows.update(status="ready", lease_token=None, lease_until=None, rung_at=now())
+            transaction.on_commit(partial(_ring, step), robust=True)
     return True
 
 
-def each(duty: Callable[[Any], bool], subject: object) -> bool:
+def _attempt(duty: Callable[[Any], bool], subject: object) -> bool:
     """Do one duty; one that can't be done must not keep the others from being done."""
     try:
         return duty(subject)
@@ -113,7 +130,7 @@ def ring_unheard() -> int:
         available_at__lte=now(),
     ).filter(Q(rung_at__lt=F("available_at")) | Q(rung_at__lt=now() - UNHEARD_AFTER))
     unheard = list(ready.order_by("available_at")[:BATCH])
-    busy = _busy({Role(step.role) for step in unheard})
+    busy = {role for role in {step.role for step in unheard} if _length(Role(role).queue)}
     due = [
         step
         for step in unheard
@@ -121,7 +138,7 @@ def ring_unheard() -> int:
     ]
     Step.objects.filter(pk__in=[step.pk for step in due]).update(rung_at=now())
     for step in due:
-        _bell(step)()
+        _ring(step)
     return len(due)
 
 
@@ -136,15 +153,8 @@ def ring_ingests() -> int:
     return len(overdue)
 
 
-def _bell(step: Step) -> Callable[[], None]:
-    def toll() -> None:
-        ring(step.envelope_id, step.number, Role(step.role))
-
-    return toll
-
-
-def _busy(roles: set[Role]) -> set[Role]:
-    return {role for role in roles if _length(role.queue)}
+def _ring(step: Step) -> None:
+    doorbell.ring(step.envelope_id, step.number, Role(step.role))
 
 
 def _length(queue: str) -> int:
@@ -154,23 +164,8 @@ def _length(queue: str) -> int:
         return 0
 
 
-def notice_deaf() -> None:
+def report_deaf() -> None:
     """Say which queues have workers that claim to listen and take nothing."""
-    if deaf := queues.deaf():
+    if deaf := queues.deaf_queues():
         log.warning("alive but deaf, restart their workers: %s", ", ".join(deaf))
-        presence.call_deaf([queues.QUEUES[name] for name in deaf])
-
-
-def run() -> None:
-    """Sweep until the process is told to stop."""
-    while True:
-        presence.announce([presence.SWEEPER])
-        try:
-            done = sweep()
-            if any(done.values()):
-                log.warning("swept: %s", ", ".join(f"{n} {what}" for what, n in done.items() if n))
-            notice_deaf()
-        except Error as error:
-            log.warning("PostgreSQL is away: %s", error)
-            connection.close()
-        time.sleep(EVERY_SECONDS)
+        presence.report_deaf([queues.QUEUES[name] for name in deaf])

@@ -37,7 +37,7 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
 }
 
 
-class Unasked(Exception):
+class UnchosenAttribute(Exception):
     """The table looked at an attribute for which no value was chosen yet."""
 
     def __init__(self, name: str) -> None:
@@ -45,22 +45,22 @@ class Unasked(Exception):
         super().__init__(name)
 
 
-class Chosen(Mapping[str, Any]):
+class ChosenPayload(Mapping[str, Any]):
     """A payload that holds only what was chosen for it and says what else it is asked for."""
 
     def __init__(self, values: dict[str, Any]) -> None:
-        self.values_chosen = values
+        self.chosen = values
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self.values_chosen:
-            raise Unasked(name)
-        return self.values_chosen[name]
+        if name not in self.chosen:
+            raise UnchosenAttribute(name)
+        return self.chosen[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.values_chosen)
+        return iter(self.chosen)
 
     def __len__(self) -> int:
-        return len(self.values_chosen)
+        return len(self.chosen)
 
 
 def decisions(stage: Stage, **fixed: Any) -> Iterator[tuple[dict[str, Any], Decision]]:
@@ -72,9 +72,9 @@ def decisions(stage: Stage, **fixed: Any) -> Iterator[tuple[dict[str, Any], Deci
     while waiting:
         values = waiting.pop()
         try:
-            yield values, decide(Chosen(values))
-        except Unasked as asked:
-            waiting += [values | {asked.name: value} for value in OUTCOMES[asked.name]]
+            yield values, decide(ChosenPayload(values))
+        except UnchosenAttribute as attribute:
+            waiting += [values | {attribute.name: value} for value in OUTCOMES[attribute.name]]
 
 
 def explore(**fixed: Any) -> Edges:
@@ -88,9 +88,9 @@ def explore(**fixed: Any) -> Edges:
         stage = waiting.pop(0)
         if stage in edges:
             continue
-        found = [decision for _, decision in decisions(stage, **fixed)]
-        edges[stage] = {str(decision.ends or decision.stage) for decision in found}
-        waiting += [decision.stage for decision in found if not decision.ends]
+        outcomes = [decision for _, decision in decisions(stage, **fixed)]
+        edges[stage] = {str(decision.ends or decision.stage) for decision in outcomes}
+        waiting += [decision.stage for decision in outcomes if not decision.ends]
     return {stage: edges[stage] for stage in TABLE if stage in edges}
 
 
@@ -122,11 +122,11 @@ def columns(edges: Edges) -> list[list[str]]:
             depth[target] = max(depth[target], depth[stage] + 1)
     ends = {target for targets in edges.values() for target in targets} - set(order)
     busy = Counter(name for stage, targets in edges.items() for name in (stage, *targets))
-    found: list[list[str]] = [[] for _ in range(max(depth.values()) + 2)]
+    grid: list[list[str]] = [[] for _ in range(max(depth.values()) + 2)]
     for name, column in depth.items():
-        found[column].append(name)
-    found[-1] = sorted(ends)
-    return [sorted(column, key=lambda name: -busy[name]) for column in found]
+        grid[column].append(name)
+    grid[-1] = sorted(ends)
+    return [sorted(column, key=lambda name: -busy[name]) for column in grid]
 
 
 def draw(edges: Edges) -> str:

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from agents.models import Envelope
 from agents.names import Status
 from agents.steps import presence
-from agents.trace.queues import WINDOW, Queue, State, seen, words
+from agents.trace.queues import WINDOW, Queue, State, all_queues, announcements
 
 
 @dataclass(frozen=True)
@@ -42,21 +42,22 @@ class Overview:
 
 def overview() -> Overview:
     """Return what there is to see now. Raises django.db.Error when PostgreSQL is away."""
-    said = words()
+    workers = announcements()
+    sweepers = [worker for worker in workers or () if presence.SWEEPER in worker.queues]
     running = Envelope.objects.filter(status=Status.RUNNING)
     overdue = running.filter(deadline__lt=now()).count()
     return Overview(
-        queues=seen(said),
+        queues=all_queues(workers),
         turns=running.count() - overdue,
         overdue=overdue,
-        sweepers=None if said is None else sum(presence.SWEEPER in each.queues for each in said),
+        sweepers=None if workers is None else len(sweepers),
         turns_limit=settings.MAX_TURNS,
         turns_limit_per_key=settings.MAX_TURNS_PER_KEY,
     )
 
 
-class Watcher(Collector):
-    """Asks anew whenever it is collected."""
+class OverviewCollector(Collector):
+    """Reads the overview anew whenever it is collected."""
 
     def collect(self) -> Iterable[Metric]:
         """Yield every metric; only which servers answer when PostgreSQL doesn't."""
@@ -64,28 +65,28 @@ class Watcher(Collector):
             "docent_server_up", "Whether the server answers.", labels=["server"]
         )
         try:
-            seen = overview()
+            state = overview()
         except Error:
             servers.add_metric(["postgresql"], 0)
             return [servers]
         servers.add_metric(["postgresql"], 1)
-        servers.add_metric(["redis"], int(seen.redis))
-        return [servers, *_of_turns(seen), *_of_queues(seen.queues)]
+        servers.add_metric(["redis"], int(state.redis))
+        return [servers, *_of_turns(state), *_of_queues(state.queues)]
 
 
 def exposition() -> bytes:
     """Return the metrics as text, in UTF-8."""
     registry = CollectorRegistry()
-    registry.register(Watcher())
+    registry.register(OverviewCollector())
     return generate_latest(registry)
 
 
-def _of_turns(seen: Overview) -> Iterator[Metric]:
-    yield _gauge("docent_turns", "Turns under way.", seen.turns)
-    yield _gauge("docent_turns_overdue", "Turns past their deadline.", seen.overdue)
-    yield _gauge("docent_turns_limit", "Turns that may be under way.", seen.turns_limit)
-    if seen.sweepers is not None:
-        yield _gauge("docent_sweepers", "Sweepers that run.", seen.sweepers)
+def _of_turns(state: Overview) -> Iterator[Metric]:
+    yield _gauge("docent_turns", "Turns under way.", state.turns)
+    yield _gauge("docent_turns_overdue", "Turns past their deadline.", state.overdue)
+    yield _gauge("docent_turns_limit", "Turns that may be under way.", state.turns_limit)
+    if state.sweepers is not None:
+        yield _gauge("docent_sweepers", "Sweepers that run.", state.sweepers)
 
 
 def _of_queues(queues: list[Queue]) -> Iterator[Metric]:

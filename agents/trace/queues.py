@@ -15,7 +15,15 @@ from django.db import connection
 
 from agents.names import Role
 from agents.steps import presence
+from agents.steps.presence import Announcement
 from knowledge.identifiers import INGEST_QUEUE
+
+WINDOW = timedelta(minutes=15)
+# So many rows are looked at for what was of late, however busy it was: that bounds the cost.
+LATEST = 20_000
+# Something that is due waits this long only when nobody hears, or nobody has time.
+LATE_SECONDS = 30.0
+QUEUES: dict[str, str] = {role.value: role.queue for role in Role} | {"ingest": INGEST_QUEUE}
 
 STEPS = """
     SELECT role, status, available_at AS due, started, ended, lease_until, attempt,
@@ -30,7 +38,7 @@ INGESTS = """
       FROM knowledge_ingest"""
 
 # Rows: role, queued, postponed, running, lost, and for how many seconds the oldest is due.
-OPEN = f"""
+BACKLOG = f"""
     SELECT role,
            count(*) FILTER (WHERE status = 'ready' AND due <= now()),
            count(*) FILTER (WHERE status = 'ready' AND due > now()),
@@ -60,15 +68,6 @@ RECENT = f"""
                     ({INGESTS} ORDER BY knowledge_ingest.created DESC LIMIT %(latest)s)) AS work
              WHERE created >= now() - %(window)s) AS work
      GROUP BY role"""  # noqa: S608 constants
-
-
-WINDOW = timedelta(minutes=15)
-# So many rows are looked at for what was of late, however busy it was: that bounds the cost.
-LATEST = 20_000
-# Something that is due waits this long only when nobody hears, or nobody has time.
-UNHEARD_AFTER = 30.0
-INGEST = "ingest"
-QUEUES: dict[str, str] = {role.value: role.queue for role in Role} | {INGEST: INGEST_QUEUE}
 
 
 class State(StrEnum):
@@ -117,8 +116,8 @@ class Queue:
             return State.UNWATCHED
         if not self.consumers:
             return State.DESERTED
-        if self.queued and self.oldest > UNHEARD_AFTER:
-            taking = self.running or (self.quiet is not None and self.quiet <= UNHEARD_AFTER)
+        if self.queued and self.oldest > LATE_SECONDS:
+            taking = self.running or (self.quiet is not None and self.quiet <= LATE_SECONDS)
             return State.BEHIND if taking or not self.settled else State.DEAF
         return State.WORKING if self.queued or self.running else State.IDLE
 
@@ -133,49 +132,51 @@ class Queue:
         return f"python3 manage.py workers {self.name}"
 
 
-def seen(words: list[presence.Word] | None) -> list[Queue]:
-    """Return every queue as it is now, given what its workers say (None: Redis is away).
+def all_queues(workers: list[Announcement] | None) -> list[Queue]:
+    """Return every queue as it is now, given what its workers announced (None: Redis is away).
 
     Raises django.db.Error when PostgreSQL is away.
     """
-    opened, recent = _open(), _recent()
-    listening = Counter(queue for word in words or () for queue in word.queues)
-    long_ago = time.time() - UNHEARD_AFTER
-    settled = {queue for word in words or () if word.since < long_ago for queue in word.queues}
+    backlog, recent = _backlog(), _recent()
+    listening = Counter(queue for worker in workers or () for queue in worker.queues)
+    long_ago = time.time() - LATE_SECONDS
+    old_workers = [worker for worker in workers or () if worker.since < long_ago]
+    settled = {queue for worker in old_workers for queue in worker.queues}
     return [
         Queue(
             name=name,
             queue=queue,
-            consumers=None if words is None else listening[queue],
+            consumers=None if workers is None else listening[queue],
             settled=queue in settled,
-            **opened.get(name, {}),
+            **backlog.get(name, {}),
             **recent.get(name, {}),
         )
         for name, queue in QUEUES.items()
     ]
 
 
-def deaf() -> list[str]:
+def deaf_queues() -> list[str]:
     """Return the names of the deaf queues, cheaply while none is suspected.
 
     Raises django.db.Error when PostgreSQL is away.
     """
-    if not any(each["oldest"] > UNHEARD_AFTER and not each["running"] for each in _open().values()):
+    late = [work for work in _backlog().values() if work["oldest"] > LATE_SECONDS]
+    if all(work["running"] for work in late):
         return []
-    return [queue.name for queue in seen(words()) if queue.state is State.DEAF]
+    return [queue.name for queue in all_queues(announcements()) if queue.state is State.DEAF]
 
 
-def words() -> list[presence.Word] | None:
-    """Return what the workers say of themselves; None when Redis is away."""
+def announcements() -> list[Announcement] | None:
+    """Return what every worker has announced; None when Redis is away."""
     try:
-        return presence.words()
+        return presence.announcements()
     except redis.RedisError:
         return None
 
 
-def _open() -> dict[str, dict[str, Any]]:
+def _backlog() -> dict[str, dict[str, Any]]:
     names = ("queued", "postponed", "running", "lost", "oldest")
-    rows = _rows(OPEN)
+    rows = _rows(BACKLOG)
     return {
         role: dict(zip(names, (*counts, float(oldest or 0)), strict=True))
         for role, *counts, oldest in rows

@@ -1,6 +1,7 @@
 """Replay: a stored turn run once more beside the old one, which stays as it is."""
 
 import json
+import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -10,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.contract import REGISTRY, Done
+from agents.contract import REGISTRY, Result
 from agents.errors import AgentError
 from agents.llm import journal
 from agents.llm.journal import Entry, Subject
@@ -18,15 +19,24 @@ from agents.llm.model import Model
 from agents.llm.outcomes import REPLIED, ModelFailure, Outcome
 from agents.llm.requests import Choice, Reply
 from agents.models import Envelope, ModelCall, Step
-from agents.names import THINKERS, Role
+from agents.names import MODEL_ASKERS, Role
 from agents.routing import decide
-from agents.steps import model_context, records
-from agents.steps.records import Payload
+from agents.steps import model_context
+from agents.steps.records import (
+    Payload,
+    first_payload,
+    payload_after_agent,
+    payload_after_decision,
+    payloads_before,
+)
 from agents.trace.usage import REPLAY, calls_of, dollars
 from agents.words import ENGLISH
 from knowledge.providers import allowed, parts
 from prompts.prompt import DECLARED
 from prompts.texts import PromptError, parse, replaced
+
+# How a step of a replay came about: taken as it was written then, or done again.
+STORED, WORKED = "stored", "worked"
 
 
 class UnusableChange(AgentError):
@@ -43,68 +53,53 @@ class Changes:
 
 def changes(models: Sequence[str], prompts: Sequence[str]) -> Changes:
     """Return what ROLE=MODEL and PROMPT=FILE ask for. Raises UnusableChange."""
-    return Changes(dict(map(_model, models)), dict(map(_prompt, prompts)))
+    return Changes(dict(map(_model_change, models)), dict(map(_prompt_change, prompts)))
 
 
-def _model(said: str) -> tuple[str, str]:
-    asker, _, model = said.partition("=")
-    if asker not in THINKERS:
+def _model_change(option: str) -> tuple[str, str]:
+    asker, _, model = option.partition("=")
+    if asker not in MODEL_ASKERS:
         raise UnusableChange(
-            f"--model {said!r}: {asker!r} asks no model; these do: {', '.join(THINKERS)}."
+            f"--model {option!r}: {asker!r} asks no model; these do: {', '.join(MODEL_ASKERS)}."
         )
     name, provider = parts(model)
     if not name or provider not in settings.PROVIDERS:
         raise UnusableChange(
-            f"--model {said!r}: write {asker}=model@provider, with one of these providers: "
+            f"--model {option!r}: write {asker}=model@provider, with one of these providers: "
             f"{allowed()}."
         )
     return asker, f"{name}@{provider}"
 
 
-def _prompt(said: str) -> tuple[str, str]:
-    name, _, file = said.partition("=")
+def _prompt_change(option: str) -> tuple[str, str]:
+    name, _, file = option.partition("=")
     if name not in DECLARED:
         raise UnusableChange(
-            f"--prompt {said!r}: there is no prompt {name!r}; there are: "
+            f"--prompt {option!r}: there is no prompt {name!r}; there are: "
             f"{', '.join(sorted(DECLARED))}."
         )
     try:
-        written = Path(file).read_text(encoding="utf-8")
-        text = parse(name, written)
+        content = Path(file).read_text(encoding="utf-8")
+        text = parse(name, content)
     except (OSError, UnicodeDecodeError, PromptError) as error:
-        raise UnusableChange(f"--prompt {said!r}: {error}") from error
-    if wrong := DECLARED[name].variables ^ set(text.kinds):
+        raise UnusableChange(f"--prompt {option!r}: {error}") from error
+    if differing := DECLARED[name].variables ^ set(text.kinds):
         raise UnusableChange(
-            f"--prompt {said!r}: the file and Docent differ in the variables: "
-            f"{', '.join(sorted(wrong))}."
+            f"--prompt {option!r}: the file and Docent differ in the variables: "
+            f"{', '.join(sorted(differing))}."
         )
-    return name, written
-
-
-def subject(turn: Any, role: str, number: int) -> Subject:
-    """Return what the calls of one step of a replay are made for.
-
-    Nobody but another replay is ever served from them: they belong to no asker.
-    """
-    return Subject(
-        name=f"{REPLAY}{turn}/{number}",
-        role=role,
-        owner=REPLAY.rstrip("/"),
-        envelope_id=turn,
-        step_number=number,
-        # Another replay may have asked for this step already.
-    )
+    return name, content
 
 
 @dataclass
-class Recorded:
-    """The journal of one step of a replay."""
+class StepJournal:
+    """The journal of one step of a replay: where its model calls find their replies."""
 
-    turn: Any
+    turn: uuid.UUID
     step: int | None  # number of the step that did this work then
-    then: Sequence[ModelCall]  # every call of the turn, in order
+    turn_calls: Sequence[ModelCall]  # every call of the turn, in order
     found: list[ModelCall] = field(default_factory=list)  # replies from then
-    again: list[ModelCall] = field(default_factory=list)  # replies that an earlier replay got
+    repeated: list[ModelCall] = field(default_factory=list)  # replies that an earlier replay got
     asked: list[ModelCall] = field(default_factory=list)  # really asked, just now
 
     def find(self, entry: Entry) -> ModelCall | None:
@@ -112,10 +107,10 @@ class Recorded:
 
         Raises the ModelFailure of a call that failed then: it would be no replay otherwise.
         """
-        equal = [call for call in self.then if call.request_hash == entry.digest]
-        here = [call for call in equal if call.step_number == self.step]
-        elsewhere = [call for call in equal if call.outcome in REPLIED]
-        if call := next(reversed(here or elsewhere), None):
+        equal = [call for call in self.turn_calls if call.request_hash == entry.digest]
+        of_step = [call for call in equal if call.step_number == self.step]
+        usable = [call for call in equal if call.outcome in REPLIED]
+        if call := next(reversed(of_step or usable), None):
             self.found.append(call)
             if call.outcome not in REPLIED:
                 raise ModelFailure(Outcome(call.outcome), call.error)
@@ -131,7 +126,7 @@ class Recorded:
         )
         call = earlier.order_by("pk").last()
         if call:
-            self.again.append(call)
+            self.repeated.append(call)
         return call
 
     def store_reply(self, entry: Entry, reply: Reply, attempts: list[dict[str, Any]]) -> ModelCall:
@@ -156,171 +151,191 @@ class Recorded:
         return journal.reply_of(call)
 
 
-STORED, WORKED = "stored", "worked"
-
-
 @dataclass(frozen=True)
-class Played:
+class ReplayedStep:
     """One step of the replay, beside the step that did this work then (None: nobody did)."""
 
     number: int
     role: Role
-    then: Step | None
-    wrote: dict[str, Any]
-    mode: str = ""
-    degraded: str = ""
-    how: str = WORKED  # or STORED: taken as it was written then
-    calls: Recorded | None = None
+    original: Step | None
+    result: Result
+    how: str = WORKED  # or STORED
+    journal: StepJournal | None = None
 
 
 @dataclass
-class Walk:
+class Replay:
     """One replay on its way."""
 
     envelope: Envelope
     changes: Changes
     since: int = 1  # number of the first step that works; those before are taken as they were
-    played: list[Played] = field(default_factory=list)
+    steps: list[ReplayedStep] = field(default_factory=list)
     answer: str = ""
     status: str = ""  # empty: it went round too often to end
-    _said: str = ""  # what the turn ends with when that was no agent's
+    _closing: str = ""  # what the turn ends with when that was no agent's
 
     def __post_init__(self) -> None:
-        self.steps = list(self.envelope.steps.all())
-        if self.since > max((step.number for step in self.steps), default=0):
-            raise UnusableChange(f"--from {self.since}: the turn has {len(self.steps)} steps.")
-        seen = records.before(self.envelope, self.steps)
-        self.saw = {step.number: payload for step, payload in zip(self.steps, seen, strict=True)}
+        self.originals = list(self.envelope.steps.all())
+        if self.since > max((step.number for step in self.originals), default=0):
+            raise UnusableChange(f"--from {self.since}: the turn has {len(self.originals)} steps.")
+        payloads = payloads_before(self.envelope, self.originals)
+        numbers = [step.number for step in self.originals]
+        self.payloads = dict(zip(numbers, payloads, strict=True))
         self.calls: list[ModelCall] = list(calls_of(self.envelope.pk))
-        self._by_role: dict[Role, list[Step]] = defaultdict(list)
-        for step in self.steps:
-            self._by_role[Role(step.role)].append(step)
+        self._waiting: dict[Role, list[Step]] = defaultdict(list)
+        for step in self.originals:
+            self._waiting[Role(step.role)].append(step)
 
     def run(self) -> None:
         """Go from the turn's memory to its end. Raises AgentError and KnowledgeError of agents."""
         with ExitStack() as stack:
-            for name, written in self.changes.prompts.items():
-                stack.enter_context(replaced(name, written))
-            payload = records.first(self.envelope)
-            while len(self.played) < settings.MAX_PROCESS_COUNT:
-                decision = self._decided(payload)
-                payload = records.decided(payload, decision)
+            for name, content in self.changes.prompts.items():
+                stack.enter_context(replaced(name, content))
+            payload = first_payload(self.envelope)
+            while len(self.steps) < settings.MAX_PROCESS_COUNT:
+                decision = self._decide(payload)
+                payload = payload_after_decision(payload, decision)
                 if not decision["to"]:
                     break
-                for done in [self._worked(Role(role), payload) for role in decision["to"]]:
-                    payload = records.written(payload, done.role, done.wrote)
-        self.answer = self._said or str(payload.get("response", ""))
+                for step in [self._perform(Role(role), payload) for role in decision["to"]]:
+                    payload = payload_after_agent(payload, step.role, step.result.writes)
+        self.answer = self._closing or str(payload.get("response", ""))
 
-    def _decided(self, payload: Payload) -> dict[str, Any]:
+    def _decide(self, payload: Payload) -> dict[str, Any]:
         """Return what the table decides now, as it is stored; before `since`, what it did."""
-        then = self._then(Role.MANAGER)
-        if then and self._keeps(then):
-            done = self._add(Role.MANAGER, then, Done(then.output), STORED)
-            self._said = self.envelope.payload.get("response", "") if then.output["ends"] else ""
+        original = self._next_original(Role.MANAGER)
+        if original and self._is_kept(original):
+            record: dict[str, Any] = original.output
+            self._add(Role.MANAGER, original, Result(record), STORED)
+            self._closing = self.envelope.payload.get("response", "") if record["ends"] else ""
         else:
             decision = decide(payload)
-            record: dict[str, Any] = json.loads(json.dumps(decision.record()))
-            done = self._add(Role.MANAGER, then, Done(record))
-            if decision.says:
-                self._said = decision.says.said_in(payload.get("language", ENGLISH))
-        self.status = done.wrote["ends"] or ""
-        return done.wrote
+            record = json.loads(json.dumps(decision.record()))
+            self._add(Role.MANAGER, original, Result(record))
+            if decision.phrase:
+                self._closing = decision.phrase.in_language(payload.get("language", ENGLISH))
+        self.status = record["ends"] or ""
+        return record
 
-    def _worked(self, role: Role, payload: Payload) -> Played:
-        then = self._then(role)
-        calls = [call for call in self.calls if then and call.step_number == then.number]
-        if then and (self._keeps(then) or self._is_settled(then, payload, calls)):
-            done = Done(then.output, then.mode, then.degraded)
-            return self._add(role, then, done, STORED)
-        recorded = Recorded(self.envelope.pk, then.number if then else None, self.calls)
-        llm = self._model(role, then, calls, recorded)
-        with model_context.lent(llm, role) as own:
-            done = REGISTRY[role].perform(payload, own)
-        return self._add(role, then, done, calls=recorded)
+    def _perform(self, role: Role, payload: Payload) -> ReplayedStep:
+        """Let the agent work, or take what it wrote then where nothing else could come of it."""
+        original = self._next_original(role)
+        number = original.number if original else None
+        calls = [call for call in self.calls if original and call.step_number == number]
+        if original and (self._is_kept(original) or self._is_settled(original, payload, calls)):
+            result = Result(original.output, original.mode, original.degraded)
+            return self._add(role, original, result, STORED)
+        step_journal = StepJournal(self.envelope.pk, number, self.calls)
+        llm = self._model(role, original, calls, step_journal)
+        with model_context.lend(llm, role) as own:
+            result = REGISTRY[role].perform(payload, own)
+        return self._add(role, original, result, step_journal=step_journal)
 
-    def _keeps(self, then: Step) -> bool:
-        return then.number < self.since and then.status == Step.Status.DONE
+    def _is_kept(self, original: Step) -> bool:
+        return original.number < self.since and original.status == Step.Status.DONE
 
-    def _is_settled(self, then: Step, payload: Payload, calls: list[ModelCall]) -> bool:
+    def _is_settled(self, original: Step, payload: Payload, calls: list[ModelCall]) -> bool:
         """Whether a step cannot come to anything else: it reads the same and asks nobody."""
-        role = Role(then.role)
-        if then.status != Step.Status.DONE or model_context.asker_of(role) in self.changes.models:
+        role = Role(original.role)
+        if original.status != Step.Status.DONE:
+            return False
+        if model_context.asker_of(role) in self.changes.models:
             return False
         if any(call.prompt in self.changes.prompts for call in calls):
             return False
         agent = REGISTRY[role]
-        if agent.thought and calls:
+        if agent.model_work and calls:
             return False
-        seen = self.saw[then.number]
-        return all(payload.get(name) == seen.get(name) for name in agent.contract.reads)
+        before = self.payloads[original.number]
+        return all(payload.get(name) == before.get(name) for name in agent.contract.reads)
 
     def _model(
-        self, role: Role, then: Step | None, calls: list[ModelCall], recorded: Recorded
+        self,
+        role: Role,
+        original: Step | None,
+        calls: list[ModelCall],
+        step_journal: StepJournal,
     ) -> Model | None:
         """Return the model that was asked then, or the one it is changed to, or none."""
         asker = model_context.asker_of(role)
         choice = settings.MODELS.get(asker, Choice())
         if calls:
-            choice = _as_then(choice, calls)
-        elif then:
+            choice = _choice_of(calls, choice)
+        elif original:
             choice = replace(choice, model="", second="")
         if asker in self.changes.models:
             choice = replace(choice, model=self.changes.models[asker], second="")
         if not choice.model:
             return None
-        about = subject(self.envelope.pk, asker, self._number)
-        return Model(choice, about, journal=recorded)
+        subject = _subject(self.envelope.pk, asker, self._number)
+        return Model(choice, subject, journal=step_journal)
 
     @property
     def _number(self) -> int:
-        return len(self.played) + 1
+        return len(self.steps) + 1
 
-    def _then(self, role: Role) -> Step | None:
+    def _next_original(self, role: Role) -> Step | None:
         """Return the step of then that stands beside the next one: the same role's next."""
-        left = self._by_role[role]
-        return left.pop(0) if left else None
+        waiting = self._waiting[role]
+        return waiting.pop(0) if waiting else None
 
     def _add(
         self,
         role: Role,
-        then: Step | None,
-        done: Done,
+        original: Step | None,
+        result: Result,
         how: str = WORKED,
-        calls: Recorded | None = None,
-    ) -> Played:
-        played = Played(self._number, role, then, done.writes, done.mode, done.degraded, how, calls)
-        self.played.append(played)
-        return played
+        step_journal: StepJournal | None = None,
+    ) -> ReplayedStep:
+        step = ReplayedStep(self._number, role, original, result, how, step_journal)
+        self.steps.append(step)
+        return step
 
 
-def _as_then(choice: Choice, calls: list[ModelCall]) -> Choice:
-    """Return the choice that made these calls: models in their order, and the bounds of a reply."""
-    asked = list(dict.fromkeys(call.request["model"] for call in calls))
-    first = calls[0].request
-    return replace(
-        choice,
-        model=asked[0],
-        second=asked[1] if len(asked) > 1 else "",
-        max_tokens=first["max_tokens"],
-        temperature=first["temperature"],
+def _subject(turn: uuid.UUID, role: str, number: int) -> Subject:
+    """Return what the calls of one step of a replay are made for.
+
+    Nobody but another replay is ever served from them: they belong to no asker. Another replay
+    may have asked for the same step already.
+    """
+    return Subject(
+        name=f"{REPLAY}{turn}/{number}",
+        role=role,
+        owner=REPLAY.rstrip("/"),
+        envelope_id=turn,
+        step_number=number,
     )
 
 
-def comparison(walk: Walk) -> dict[str, Any]:
+def _choice_of(calls: list[ModelCall], choice: Choice) -> Choice:
+    """Return the choice that made these calls: models in their order, and the bounds of a reply."""
+    first, *others = dict.fromkeys(call.request["model"] for call in calls)
+    request = calls[0].request
+    return replace(
+        choice,
+        model=first,
+        second=others[0] if others else "",
+        max_tokens=request["max_tokens"],
+        temperature=request["temperature"],
+    )
+
+
+def comparison(replay: Replay) -> dict[str, Any]:
     """Return both sides of a replay that has run, step by step, and whether they are the same.
 
     A step's `then` and `now` hold only what differs. `how` is "stored" for a step taken as it was
     written then. A call's `how` is "journal" (answered then), "replayed" (asked in an earlier
     replay) or "asked" (just now, and paid for). Cost in US dollars; None: some of it is not known.
     """
-    envelope = walk.envelope
-    steps = [_step(played) for played in walk.played]
+    envelope = replay.envelope
+    steps = [_step(step) for step in replay.steps]
     route = {
-        "then": [step.role for step in walk.steps if step.role != Role.MANAGER],
-        "now": [str(played.role) for played in walk.played if played.role != Role.MANAGER],
+        "then": [step.role for step in replay.originals if step.role != Role.MANAGER],
+        "now": [str(step.role) for step in replay.steps if step.role != Role.MANAGER],
     }
-    answer = {"then": str(envelope.payload.get("response", "")), "now": walk.answer}
-    status = {"then": envelope.status, "now": walk.status}
+    answer = {"then": str(envelope.payload.get("response", "")), "now": replay.answer}
+    status = {"then": envelope.status, "now": replay.status}
     same = not any(step["then"] or step["now"] for step in steps)
     return {
         "turn_id": str(envelope.pk),
@@ -329,38 +344,41 @@ def comparison(walk: Walk) -> dict[str, Any]:
         "status": status,
         "answer": answer,
         "steps": steps,
-        "notes": _unused(walk),
-        "usage": _usage(walk),
+        "notes": _unused(replay),
+        "usage": _usage(replay),
     }
 
 
-def _step(played: Played) -> dict[str, Any]:
-    then = played.then
-    before = _shown(then.output, then.mode) if then else {}
-    after = _shown(played.wrote, played.mode)
-    differing = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+def _step(step: ReplayedStep) -> dict[str, Any]:
+    original, result = step.original, step.result
+    then = _values(original.output, original.mode) if original else {}
+    now = _values(result.writes, result.mode)
+    differing = [name for name in {**then, **now} if then.get(name) != now.get(name)]
     return {
-        "number": played.number,
-        "then_number": then.number if then else None,
-        "role": str(played.role),
-        "how": played.how,
-        "mode": played.mode or None,
-        "degraded": played.degraded or None,
-        "then": {name: before[name] for name in differing if name in before},
-        "now": {name: after[name] for name in differing if name in after},
-        "calls": _calls(played),
+        "number": step.number,
+        "then_number": original.number if original else None,
+        "role": str(step.role),
+        "how": step.how,
+        "mode": result.mode or None,
+        "degraded": result.degraded or None,
+        "then": {name: then[name] for name in differing if name in then},
+        "now": {name: now[name] for name in differing if name in now},
+        "calls": _calls(step),
     }
 
 
-def _shown(wrote: dict[str, Any], mode: str) -> dict[str, Any]:
-    return wrote | ({"(mode)": mode} if mode else {})
+def _values(writes: dict[str, Any], mode: str) -> dict[str, Any]:
+    return writes | ({"(mode)": mode} if mode else {})
 
 
-def _calls(played: Played) -> list[dict[str, Any]]:
-    recorded = played.calls
-    if recorded is None:
+def _calls(step: ReplayedStep) -> list[dict[str, Any]]:
+    if step.journal is None:
         return []
-    kinds = {"journal": recorded.found, "replayed": recorded.again, "asked": recorded.asked}
+    kinds = {
+        "journal": step.journal.found,
+        "replayed": step.journal.repeated,
+        "asked": step.journal.asked,
+    }
     return [_call(call, how) for how, calls in kinds.items() for call in calls]
 
 
@@ -379,9 +397,9 @@ def _call(call: ModelCall, how: str) -> dict[str, Any]:
     }
 
 
-def _usage(walk: Walk) -> dict[str, Any]:
+def _usage(replay: Replay) -> dict[str, Any]:
     """What the replay asked just now, and what it found answered."""
-    calls = [call for played in walk.played for call in _calls(played)]
+    calls = [call for step in replay.steps for call in _calls(step)]
     asked = [call for call in calls if call["how"] == "asked"]
     costs = [call["cost"] for call in asked]
     return {
@@ -393,14 +411,13 @@ def _usage(walk: Walk) -> dict[str, Any]:
     }
 
 
-def _unused(walk: Walk) -> list[str]:
+def _unused(replay: Replay) -> list[str]:
     """What was to be changed and played no part."""
-    calls = [call for played in walk.played for call in _calls(played)]
-    prompts = {call["prompt"] for call in calls}
-    askers = {"expansion" if each.role == Role.SEARCH else each.role for each in walk.played}
+    prompts = {call["prompt"] for step in replay.steps for call in _calls(step)}
+    askers = {model_context.asker_of(step.role) for step in replay.steps}
     return [
-        *(f"No call of this turn used the prompt {name}." for name in walk.changes.prompts
+        *(f"No call of this turn used the prompt {name}." for name in replay.changes.prompts
           if name not in prompts),
-        *(f"{asker} had nothing to do in this turn." for asker in walk.changes.models
+        *(f"{asker} had nothing to do in this turn." for asker in replay.changes.models
           if asker not in askers),
     ]  # fmt: skip

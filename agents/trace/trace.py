@@ -12,15 +12,15 @@ from agents.contract import REGISTRY
 from agents.llm.outcomes import Outcome
 from agents.models import Envelope, ModelCall, Step
 from agents.names import Role
-from agents.steps import records
-from agents.trace.usage import FREE, calls_of, dollars, of_turn, spent
+from agents.steps.records import Payload, payloads_before
+from agents.trace.usage import FREE, calls_of, dollars, usage_of_calls, usage_of_turn
 
 PASSAGE = (
     "chunk_id", "document_id", "version", "title", "section", "source", "score", "cosine", "text",
 )  # fmt: skip
 
 
-def plan(payload: dict[str, Any]) -> dict[str, Any]:
+def plan(payload: Payload) -> dict[str, Any]:
     """Return what essence and router decided: what is looked for, where, and how it is answered."""
     names = (
         "canonical_question",
@@ -35,38 +35,38 @@ def plan(payload: dict[str, Any]) -> dict[str, Any]:
     return {name: payload.get(name) for name in names}
 
 
-def rounds(steps: Sequence[Step], reads: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def search_rounds(steps: Sequence[Step], payloads: Sequence[Payload]) -> list[dict[str, Any]]:
     """Return `{round, step, query, quality, error, passages, verdict}` for every search that ended.
 
-    `reads` holds what each step read. `query` is what was searched for; after the first round the
+    `payloads` holds what each step saw. `query` is what was searched for; after the first round the
     refined one. `verdict` is the evaluator's, None when the passages went to the answer unjudged.
     """
-    found: list[dict[str, Any]] = []
-    for step, read in zip(steps, reads, strict=True):
+    rounds: list[dict[str, Any]] = []
+    for step, payload in zip(steps, payloads, strict=True):
         if step.role == Role.SEARCH and step.status == Step.Status.DONE:
-            found.append(_round(len(found) + 1, step, read))
-        elif step.role == Role.EVALUATOR and found and step.output:
-            found[-1]["verdict"] = {
+            rounds.append(_search_round(len(rounds) + 1, step, payload))
+        elif step.role == Role.EVALUATOR and rounds and step.output:
+            rounds[-1]["verdict"] = {
                 **(step.output.get("evaluation") or {}),
                 "refined_query": step.output.get("refined_query", ""),
                 "mode": step.mode,
             }
-    return found
+    return rounds
 
 
-def _round(number: int, step: Step, read: dict[str, Any]) -> dict[str, Any]:
-    wrote = step.output
+def _search_round(number: int, step: Step, payload: Payload) -> dict[str, Any]:
+    writes = step.output
     return {
         "round": number,
         "step": step.number,
-        "query": read.get("refined_query")
-        or read.get("canonical_question")
-        or read.get("text_eng"),
-        "quality": wrote.get("search_quality"),
-        "error": wrote.get("search_error") or None,
+        "query": payload.get("refined_query")
+        or payload.get("canonical_question")
+        or payload.get("text_eng"),
+        "quality": writes.get("search_quality"),
+        "error": writes.get("search_error") or None,
         "passages": [
             {name: passage.get(name) for name in PASSAGE}
-            for passage in wrote.get("search_results") or []
+            for passage in writes.get("search_results") or []
         ],
         "verdict": None,
     }
@@ -79,7 +79,7 @@ def trace(envelope: Envelope, *, staff: bool = False) -> dict[str, Any]:
     What models were told and replied, word for word, is for `staff` only: it holds the prompts.
     """
     steps = list(envelope.steps.all())
-    seen = list(records.before(envelope, steps))
+    payloads = list(payloads_before(envelope, steps))
     calls: dict[int | None, list[ModelCall]] = defaultdict(list)
     for call in calls_of(envelope.pk):
         calls[call.step_number].append(call)
@@ -95,13 +95,13 @@ def trace(envelope: Envelope, *, staff: bool = False) -> dict[str, Any]:
         "process_count": envelope.process_count,
         "memory": envelope.memory,
         "plan": plan(payload),
-        "iterations": rounds(steps, seen),
+        "iterations": search_rounds(steps, payloads),
         "answer": payload.get("response", "") if envelope.ended else "",
         "citations": payload.get("citations_used") or [],
-        "usage": of_turn(envelope.pk) | {"roles": _by_role(envelope)},
+        "usage": usage_of_turn(envelope.pk) | {"roles": _usage_by_role(envelope)},
         "steps": [
-            _step(step, read, [_call(call, staff=staff) for call in calls[step.number]])
-            for step, read in zip(steps, seen, strict=True)
+            _step(step, before, [_call(call, staff=staff) for call in calls[step.number]])
+            for step, before in zip(steps, payloads, strict=True)
         ],
         "faults": [
             {"code": fault.code, "role": fault.role, "summary": fault.summary}
@@ -110,13 +110,13 @@ def trace(envelope: Envelope, *, staff: bool = False) -> dict[str, Any]:
     }
 
 
-def _by_role(envelope: Envelope) -> dict[str, Any]:
+def _usage_by_role(envelope: Envelope) -> dict[str, Any]:
     calls = calls_of(envelope.pk)
     roles = calls.order_by("role").values_list("role", flat=True).distinct()
-    return {role: spent(calls.filter(role=role)) for role in roles}
+    return {role: usage_of_calls(calls.filter(role=role)) for role in roles}
 
 
-def _step(step: Step, seen: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
+def _step(step: Step, payload: Payload, calls: list[dict[str, Any]]) -> dict[str, Any]:
     agent = REGISTRY.get(Role(step.role))
     return {
         "number": step.number,
@@ -130,18 +130,18 @@ def _step(step: Step, seen: dict[str, Any], calls: list[dict[str, Any]]) -> dict
         "wait_seconds": step.wait_seconds,
         "run_seconds": step.run_seconds,
         "worker": step.worker,
-        "read": {name: seen[name] for name in agent.contract.reads if name in seen}
+        "read": {name: payload[name] for name in agent.contract.reads if name in payload}
         if agent
         else {"stage": step.stage},
         "wrote": step.output,
         "model_calls": calls,
-        "cost": _sum(calls),
+        "cost": _cost(calls),
         "cost_known": all(call["cost_known"] for call in calls),
         "error": step.error or None,
     }
 
 
-def _sum(calls: list[dict[str, Any]]) -> float | None:
+def _cost(calls: list[dict[str, Any]]) -> float | None:
     """Return US dollars; None when a call has a price that is not known."""
     if any(call["cost"] is None and call["outcome"] not in FREE for call in calls):
         return None
@@ -151,11 +151,11 @@ def _sum(calls: list[dict[str, Any]]) -> float | None:
 def _call(call: ModelCall, *, staff: bool) -> dict[str, Any]:
     """Return one call as JSON values; cost in US dollars, None when its price is not known.
 
-    It is not known for certain, either, when an attempt before broke off (see `usage.spent`).
+    It is not known for certain, either, when an attempt before broke off (see `usage_of_calls`).
     """
-    broken = any(each["outcome"] == Outcome.CUT_OFF for each in call.attempts)
+    broken = any(attempt["outcome"] == Outcome.CUT_OFF for attempt in call.attempts)
     priced = call.cost is not None or call.outcome in FREE
-    told = {
+    values = {
         "number": call.number,
         "role": call.role,
         "prompt": call.prompt,
@@ -178,9 +178,9 @@ def _call(call: ModelCall, *, staff: bool) -> dict[str, Any]:
         "ended": call.created.isoformat(),
     }
     if not staff:
-        return told
+        return values
     messages = call.request.get("messages", [])
-    return told | {"messages": messages, "reply": call.reply, "tool_calls": call.tool_calls}
+    return values | {"messages": messages, "reply": call.reply, "tool_calls": call.tool_calls}
 
 
 # A step of a millisecond in a turn of seconds would otherwise not be seen.
@@ -234,10 +234,10 @@ def timeline(
         ]
     )
     axis = Axis(start, max((end - start).total_seconds(), 0.001))
-    made: dict[int | None, list[ModelCall]] = defaultdict(list)
+    by_step: dict[int | None, list[ModelCall]] = defaultdict(list)
     for call in calls:
-        made[call.step_number].append(call)
-    return [_span(step, made[step.number], axis, at) for step in steps]
+        by_step[call.step_number].append(call)
+    return [_span(step, by_step[step.number], axis, at) for step in steps]
 
 
 @dataclass(frozen=True)
@@ -255,15 +255,15 @@ class Axis:
 
 
 def _span(step: Step, calls: Sequence[ModelCall], axis: Axis, at: datetime) -> Span:
-    halted = step.ended or at
+    end = step.ended or at
     return Span(
         step=step,
         queue=Role(step.role).queue,
         condition=step.condition(at),
-        wait_ms=milliseconds(step.wait_seconds),
-        run_ms=milliseconds(step.run_seconds),
-        waited=axis.bar(step.available_at, step.started or halted, 0),
-        ran=axis.bar(step.started, halted, LEAST_WIDTH) if step.started else None,
+        wait_ms=_milliseconds(step.wait_seconds),
+        run_ms=_milliseconds(step.run_seconds),
+        waited=axis.bar(step.available_at, step.started or end, 0),
+        ran=axis.bar(step.started, end, LEAST_WIDTH) if step.started else None,
         marks=[_mark(call, axis) for call in calls],
     )
 
@@ -274,6 +274,6 @@ def _mark(call: ModelCall, axis: Axis) -> Mark:
     return Mark(call, axis.bar(began, call.created, LEAST_WIDTH), round(call.seconds * 1000))
 
 
-def milliseconds(seconds: float | None) -> int | None:
+def _milliseconds(seconds: float | None) -> int | None:
     """Return seconds as whole milliseconds; None stays None."""
     return None if seconds is None else round(max(seconds, 0) * 1000)

@@ -52,9 +52,9 @@ FIGURES: dict[str, Any] = SUMS | {
 }
 
 
-def of_turn(envelope_id: uuid.UUID) -> dict[str, Any]:
-    """Return what a turn asked of models (see `spent`)."""
-    return spent(calls_of(envelope_id))
+def usage_of_turn(envelope_id: uuid.UUID) -> dict[str, Any]:
+    """Return what a turn asked of models (see `usage_of_calls`)."""
+    return usage_of_calls(calls_of(envelope_id))
 
 
 def calls_of(envelope_id: uuid.UUID) -> "QuerySet[ModelCall]":
@@ -62,7 +62,7 @@ def calls_of(envelope_id: uuid.UUID) -> "QuerySet[ModelCall]":
     return ModelCall.objects.filter(envelope=envelope_id).exclude(subject__startswith=REPLAY)
 
 
-def spent(calls: "QuerySet[ModelCall]") -> dict[str, Any]:
+def usage_of_calls(calls: "QuerySet[ModelCall]") -> dict[str, Any]:
     """Return calls made and calls spared by an earlier reply, tokens, and cost in US dollars.
 
     `cost` is None and `cost_known` False when the price of one of them is not known; `cost_known`
@@ -79,7 +79,7 @@ def dollars(amount: Decimal | None) -> float:
     return float(amount or 0)
 
 
-def between(since: date, until: date) -> "QuerySet[ModelCall]":
+def _calls_between(since: date, until: date) -> "QuerySet[ModelCall]":
     """Return the calls from one day to another, both included; days are those of UTC."""
     end = datetime.combine(until, time(), UTC) + timedelta(days=1)
     return ModelCall.objects.filter(
@@ -94,12 +94,12 @@ def figures(since: date, until: date, by: str) -> dict[str, Any]:
     is not known), `priced_cost`, `unpriced_calls`, and the median and the 95th percentile of the
     seconds a reply took. Days come in order, everything else by what it cost.
     """
-    calls = between(since, until)
+    calls = _calls_between(since, until)
     # Without the ordering of the table, by which it would be grouped as well.
-    found: Any = calls.order_by().values(part=PARTS[by]).annotate(**FIGURES)
-    rows: list[dict[str, Any]] = list(found)
+    groups: Any = calls.order_by().values(part=PARTS[by]).annotate(**FIGURES)
+    rows: list[dict[str, Any]] = list(groups)
     rows.sort(key=lambda row: row["part"] if by == "day" else -(row["priced"] or 0))
-    labels = names({row["part"] for row in rows}) if by == "owner" else {}
+    labels = _owner_names({row["part"] for row in rows}) if by == "owner" else {}
     return {
         "from": since,
         "to": until,
@@ -109,8 +109,8 @@ def figures(since: date, until: date, by: str) -> dict[str, Any]:
     }
 
 
-def _row(found: dict[str, Any]) -> dict[str, Any]:
-    row = {name: value for name, value in found.items() if name != "part"}
+def _row(sums: dict[str, Any]) -> dict[str, Any]:
+    row = {name: value for name, value in sums.items() if name != "part"}
     priced, unpriced = dollars(row.pop("priced")), row.pop("unpriced")
     return row | {
         "cost": None if unpriced else priced,
@@ -119,18 +119,18 @@ def _row(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def names(owners: set[str]) -> dict[str, str]:
+def _owner_names(owners: set[str]) -> dict[str, str]:
     """Return how each owner of calls is called: the user of the key, and for whom it asked."""
-    keyed = {owner: owner.partition("/")[0].removeprefix("user:") for owner in owners}
-    users = User.objects.in_bulk([int(key) for key in keyed.values() if key.isdigit()])
-    return {owner: _name(owner, users) for owner in owners}
+    ids = {owner.partition("/")[0].removeprefix("user:") for owner in owners}
+    users = User.objects.in_bulk([int(user_id) for user_id in ids if user_id.isdigit()])
+    return {owner: _owner_name(owner, users) for owner in owners}
 
 
-def _name(owner: str, users: dict[int, User]) -> str:
+def _owner_name(owner: str, users: dict[int, User]) -> str:
     if not owner:
         return "nobody: documents"
     holder, _, person = owner.partition("/")
-    number = holder.removeprefix("user:")
-    if number.isdigit() and int(number) in users:
-        holder = users[int(number)].get_username()
+    user_id = holder.removeprefix("user:")
+    if user_id.isdigit() and int(user_id) in users:
+        holder = users[int(user_id)].get_username()
     return f"{holder}, for {person}" if person else holder

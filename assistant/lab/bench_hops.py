@@ -110,7 +110,7 @@ def prepare() -> None:
     settings.PARALLEL_INTAKE = False
     settings.ROUTES = [Route.DOCUMENTATION.value, Route.FALLBACK.value]
     for role, writes in NOTHING.items():
-        REGISTRY[role] = replace(REGISTRY[role], work=_writer(writes), thought=None)
+        REGISTRY[role] = replace(REGISTRY[role], work=_writer(writes), model_work=None)
     prepare_bare()
 
 

@@ -313,7 +313,7 @@ def _everything(plan: Plan, console: Console) -> Iterator[list[Child]]:
         child.begin(console)
     try:
         until = time.monotonic() + START_SECONDS
-        while presence.missing():
+        while presence.missing_roles():
             if time.monotonic() > until:
                 raise TimeoutError("The workers of the bench did not start.")
             time.sleep(0.2)

@@ -51,7 +51,7 @@ def rehearsing(script: Script, *, cached: bool = False) -> Iterator[ModelServer]
 
 def _await() -> None:
     until = time.monotonic() + START_SECONDS
-    while missing := presence.missing():
+    while missing := presence.missing_roles():
         if time.monotonic() > until:
             raise TimeoutError(f"no worker came up for: {', '.join(missing)}")
         time.sleep(0.2)

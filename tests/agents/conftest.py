@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from agents.llm import breaker, dialects, retry
-from agents.names import THINKERS
+from agents.names import MODEL_ASKERS
 from knowledge import ingestion
 from knowledge.providers import Provider
 from tests.e2e.conftest import PAGES
@@ -32,7 +32,7 @@ def sensible(
         }
         settings.MODELS = {
             asker: replace(settings.MODELS[asker], model="fake@scripted", timeout=0.6)
-            for asker in THINKERS
+            for asker in MODEL_ASKERS
         }
         settings.ROUTES = ["documentation", "fallback"]
         settings.CACHE_MODEL_SECONDS = settings.CACHE_TRANSLATION_SECONDS = 0

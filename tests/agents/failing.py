@@ -31,23 +31,23 @@ ASKERS = {"graph": ENRICHMENT, "expansion": EXPANSION, "hyde": EXPANSION}
 
 def unreachable(asker: str, sensible: Sensible) -> None:
     """Nobody listens at the address of the asker's provider."""
-    _moved(asker, Provider("nowhere", "http://127.0.0.1:9/v1"))
+    _move(asker, Provider("nowhere", "http://127.0.0.1:9/v1"))
 
 
 def left_alone(asker: str, sensible: Sensible) -> None:
     """The asker's provider has failed too often."""
-    _moved(asker, Provider("broken", sensible.server.base_url))
+    _move(asker, Provider("broken", sensible.server.base_url))
     for _ in range(breaker.FAILURES):
         breaker.failed("broken", ModelFailure(Outcome.SERVER_ERROR, "It failed."))
 
 
-def _moved(asker: str, server: Provider) -> None:
-    choice = replace(settings.MODELS[asker], model=f"fake@{server.name}")
-    settings.PROVIDERS = settings.PROVIDERS | {server.name: server}
+def _move(asker: str, provider: Provider) -> None:
+    choice = replace(settings.MODELS[asker], model=f"fake@{provider.name}")
+    settings.PROVIDERS = settings.PROVIDERS | {provider.name: provider}
     settings.MODELS = settings.MODELS | {asker: choice}
 
 
-def spent(asker: str, sensible: Sensible) -> None:
+def budget_spent(asker: str, sensible: Sensible) -> None:
     """Today's money is gone, for this asker as for every other."""
     settings.DAILY_BUDGET = 0.01
     ModelCall.objects.create(
@@ -79,7 +79,7 @@ FAILURES: dict[str, Failure] = {
     "cut off": Said('{"a": "' + "x" * 400 + '"}', cut_after=3),
     "unreachable": unreachable,
     "breaker open": left_alone,
-    "budget spent": spent,
+    "budget spent": budget_spent,
 }
 # What the question itself could have provoked: then nobody vouches for it.
 PROVOKED = {
@@ -88,12 +88,12 @@ PROVOKED = {
 }  # fmt: skip
 
 
-def asked(text: str = QUESTION, **memory: object) -> Envelope:
+def ask(text: str = QUESTION, **memory: object) -> Envelope:
     """A turn about the Teapot."""
     return turn(text, collections=["teapot"], **memory)
 
 
-def came_of(prompt: str, failure: str, sensible: Sensible) -> str:
+def outcome_of(prompt: str, failure: str, sensible: Sensible) -> str:
     """Return in a word what the user gets while the model fails so at this prompt.
 
     No provider has a record of failures before that.
@@ -106,31 +106,31 @@ def came_of(prompt: str, failure: str, sensible: Sensible) -> str:
             sensible.says(prompt, failing)
         else:
             failing(ASKERS.get(prompt, prompt), sensible)
-        cell = GOT[prompt](prompt, failure, sensible)
+        cell = OUTCOMES[prompt](prompt, failure, sensible)
     assert not Fault.objects.exists(), f"{prompt}, {failure}"
     return cell
 
 
 def answer(role: str, failure: str, sensible: Sensible) -> str:
     """An answer with citations, or quotes, the failing role's part of it by rules."""
-    envelope = asked()
-    told = f"{role}, {failure}: {envelope.status}, {envelope.payload.get('response', '')!r}"
+    envelope = ask()
+    case = f"{role}, {failure}: {envelope.status}, {envelope.payload.get('response', '')!r}"
     if role == Role.GUARDRAILS and failure in PROVOKED:
-        assert envelope.status == Status.AWAITING_USER, told
-        assert envelope.payload["clarification_reason"] == "scope_unclear", told
-        assert envelope.payload["response"], told
+        assert envelope.status == Status.AWAITING_USER, case
+        assert envelope.payload["clarification_reason"] == "scope_unclear", case
+        assert envelope.payload["response"], case
         return "declined"
-    assert role in envelope.steps.exclude(degraded="").values_list("role", flat=True), told
-    assert envelope.payload["mode"] != "model", told
-    assert envelope.status == Status.COMPLETED, told
-    assert envelope.payload["citations_used"], told
+    assert role in envelope.steps.exclude(degraded="").values_list("role", flat=True), case
+    assert envelope.payload["mode"] != "model", case
+    assert envelope.status == Status.COMPLETED, case
+    assert envelope.payload["citations_used"], case
     return "quotes" if role == Role.RESPONSE else "answer"
 
 
 def fixed_words(role: str, failure: str, sensible: Sensible) -> str:
     """A question back, in fixed words."""
     sensible.says("guardrails", {"guardrails_passed": False, "category": "off_topic"})
-    envelope = asked("What is the weather in Paris?")
+    envelope = ask("What is the weather in Paris?")
     assert envelope.status == Status.AWAITING_USER, failure
     assert envelope.payload["response"], failure
     assert role in envelope.steps.exclude(degraded="").values_list("role", flat=True), failure
@@ -139,26 +139,26 @@ def fixed_words(role: str, failure: str, sensible: Sensible) -> str:
 
 def notes(role: str, failure: str, sensible: Sensible) -> str:
     """An answer; the messages that left the history are kept as notes."""
-    envelope = asked(leaving=LEAVING)
+    envelope = ask(leaving=LEAVING)
     assert envelope.payload["citations_used"], failure
     assert "Is it loud?" in envelope.payload["summary_update"]["summary"], failure
     assert role in envelope.steps.exclude(degraded="").values_list("role", flat=True), failure
     return "notes"
 
 
-def searched(kind: str, failure: str, sensible: Sensible) -> str:
+def search(kind: str, failure: str, sensible: Sensible) -> str:
     """An answer, found by the question alone, which the trace says, or with what the model said."""
     settings.SEARCH_EXPANSION = "expand" if kind == "expansion" else kind
-    envelope = asked()
+    envelope = ask()
     assert envelope.payload["citations_used"], failure
-    told = envelope.payload["search_stats"]["expansion"]
-    if told == "1 more":
+    expansion = envelope.payload["search_stats"]["expansion"]
+    if expansion == "1 more":
         return "searched with"
-    assert "the model failed" in told, f"{kind}, {failure}: {told}"
+    assert "the model failed" in expansion, f"{kind}, {failure}: {expansion}"
     return "question alone"
 
 
-def taken_in(prompt: str, failure: str, sensible: Sensible) -> str:
+def ingest(prompt: str, failure: str, sensible: Sensible) -> str:
     """The document without what the model would have said of it, and a warning."""
     settings.KNOWLEDGE_GRAPH = prompt == "graph"
     with TemporaryDirectory() as folder:
@@ -166,9 +166,10 @@ def taken_in(prompt: str, failure: str, sensible: Sensible) -> str:
         (Path(folder) / "fog.md").write_text(f"# Fog\n\nThe foghorn sounds twice. {uuid4()}\n")
         report = ingestion.ingest(ingestion.find([Path(folder)]), collection="island")
     assert report.new + report.changed == 1, failure
-    warned, got = WITHOUT[prompt]
-    assert any(warned in each.reason for each in report.warnings), f"{prompt}, {failure}"
-    return got
+    warning, cell = WITHOUT[prompt]
+    reasons = [line.reason for line in report.warnings]
+    assert any(warning in reason for reason in reasons), f"{prompt}, {failure}"
+    return cell
 
 
 # What an ingest warns of, and what it comes to.
@@ -176,12 +177,12 @@ WITHOUT = {
     "enrichment": ("described by its own words", "own words"),
     "graph": ("no relations were taken in", "no relations"),
 }
-GOT: dict[str, Callable[[str, str, Sensible], str]] = {
+OUTCOMES: dict[str, Callable[[str, str, Sensible], str]] = {
     **dict.fromkeys(ROLES, answer),
     "clarification": fixed_words,
     "memory": notes,
-    "expansion": searched,
-    "hyde": searched,
-    "enrichment": taken_in,
-    "graph": taken_in,
+    "expansion": search,
+    "hyde": search,
+    "enrichment": ingest,
+    "graph": ingest,
 }

@@ -14,12 +14,12 @@ from agents.attributes import TRACE, UNIVERSAL, WORK, Remark
 from agents.contract import REGISTRY, Contract, View, agent, refuse_conflicts
 from agents.errors import ContractError
 from agents.names import Role
-from agents.routing import TOGETHER
+from agents.routing import PARALLEL_ROLES
 from agents.trace.drawing import OUTCOMES
 from conversations import answers, turn_memory
 
 
-class Heard(View):
+class Message(View):
     text: str = ""
     history: list[Remark] | None = None
     language: str = "en"
@@ -30,21 +30,21 @@ class Nothing(View):
 
 
 @pytest.fixture
-def contract() -> Contract[Heard]:
-    return Contract(Role.LANG, Heard, writes=("language", "confidence"))
+def contract() -> Contract[Message]:
+    return Contract(Role.LANG, Message, writes=("language", "confidence"))
 
 
 def test_an_agent_sees_what_its_view_declares_in_its_shape() -> None:
-    said = {"role": "user", "text": "Hello", "time": "2026-11-22T16:00:00+00:00"}
-    seen = Heard.of({"text": "Hello", "history": [said], "summary": "secret"})
-    assert (seen.text, seen.history) == ("Hello", [Remark.model_validate(said)])
-    assert "secret" not in repr(seen)
+    remark = {"role": "user", "text": "Hello", "time": "2026-11-22T16:00:00+00:00"}
+    view = Message.of({"text": "Hello", "history": [remark], "summary": "secret"})
+    assert (view.text, view.history) == ("Hello", [Remark.model_validate(remark)])
+    assert "secret" not in repr(view)
 
 
 @pytest.mark.parametrize("payload", [{}, {"text": None, "history": None, "language": None}])
 def test_an_attribute_nobody_wrote_reads_as_its_view_says(payload: dict[str, None]) -> None:
-    seen = Heard.of(payload)
-    assert (seen.text, seen.history, seen.language) == ("", None, "en")
+    view = Message.of(payload)
+    assert (view.text, view.history, view.language) == ("", None, "en")
 
 
 def test_what_one_agent_does_to_an_empty_list_the_next_does_not_see() -> None:
@@ -57,10 +57,10 @@ def test_what_one_agent_does_to_an_empty_list_the_next_does_not_see() -> None:
 
 def test_what_an_agent_reads_cannot_be_written_over() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        Heard.of({}).text = "another"  # type: ignore[misc]
+        Message.of({}).text = "another"  # type: ignore[misc]
 
 
-def test_what_an_agent_reads_is_what_its_view_declares(contract: Contract[Heard]) -> None:
+def test_what_an_agent_reads_is_what_its_view_declares(contract: Contract[Message]) -> None:
     assert contract.reads == ("text", "history", "language")
 
 
@@ -68,9 +68,9 @@ def test_what_an_agent_reads_is_what_its_view_declares(contract: Contract[Heard]
 def test_reading_an_undeclared_attribute_names_agent_attribute_and_contract(
     kind: type[Exception],
 ) -> None:
-    told = r"test_contract read 'summary', .*Heard.*\(reads: text, history, language\)"
-    with pytest.raises(kind, match=told):
-        _ = Heard.of({"summary": "secret"}).summary  # type: ignore[attr-defined]
+    message = r"test_contract read 'summary', .*Message.*\(reads: text, history, language\)"
+    with pytest.raises(kind, match=message):
+        _ = Message.of({"summary": "secret"}).summary  # type: ignore[attr-defined]
 
 
 def test_a_view_that_reads_an_unknown_attribute_is_refused() -> None:
@@ -98,14 +98,14 @@ def test_a_view_that_does_not_say_how_an_unwritten_attribute_reads_is_refused() 
 
 
 def test_writing_an_undeclared_attribute_names_agent_attribute_and_contract(
-    contract: Contract[Heard],
+    contract: Contract[Message],
 ) -> None:
     with pytest.raises(ContractError, match=r"lang wrote 'response'.*writes: language, confidence"):
         contract.checked({"response": "Hi"})
 
 
 @pytest.mark.parametrize("name", ["target_role", "status", "deadline", "stage", "search_rounds"])
-def test_only_the_framework_writes_system_fields(contract: Contract[Heard], name: str) -> None:
+def test_only_the_framework_writes_system_fields(contract: Contract[Message], name: str) -> None:
     with pytest.raises(ContractError, match=f"lang wrote '{name}': only the framework may"):
         contract.checked({name: "search"})
 
@@ -116,17 +116,17 @@ def test_a_contract_that_declares_what_agents_never_write_is_refused(name: str) 
         Contract(Role.LANG, Nothing, writes=(name,))
 
 
-def test_every_agent_may_ask_for_clarification(contract: Contract[Heard]) -> None:
-    asked = {"needs_clarification": True, "clarification_reason": "vague_request"}
-    assert contract.checked(asked) == asked
+def test_every_agent_may_ask_for_clarification(contract: Contract[Message]) -> None:
+    writes = {"needs_clarification": True, "clarification_reason": "vague_request"}
+    assert contract.checked(writes) == writes
 
 
-def test_an_unknown_reason_for_clarification_is_refused(contract: Contract[Heard]) -> None:
+def test_an_unknown_reason_for_clarification_is_refused(contract: Contract[Message]) -> None:
     with pytest.raises(ContractError, match=r"clarification_reason.*'because'"):
         contract.checked({"needs_clarification": True, "clarification_reason": "because"})
 
 
-def test_asking_for_clarification_takes_a_reason(contract: Contract[Heard]) -> None:
+def test_asking_for_clarification_takes_a_reason(contract: Contract[Message]) -> None:
     with pytest.raises(ContractError, match=r"lang asked for clarification without a reason"):
         contract.checked({"needs_clarification": True})
 
@@ -135,7 +135,7 @@ def test_asking_for_clarification_takes_a_reason(contract: Contract[Heard]) -> N
     ("name", "value"), [("confidence", 1.5), ("language", "Klingon"), ("confidence", "high")]
 )
 def test_a_value_of_the_wrong_shape_is_refused_by_name(
-    contract: Contract[Heard], name: str, value: object
+    contract: Contract[Message], name: str, value: object
 ) -> None:
     with pytest.raises(ContractError, match=f"lang wrote '{name}'"):
         contract.checked({name: value})
@@ -173,7 +173,7 @@ def _looked_up(module: ModuleType) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def read() -> set[str]:
+def reads() -> set[str]:
     """What agents, the routing table, the conversation's memory and the reply read."""
     by_agents = {name for agent in REGISTRY.values() for name in agent.contract.reads}
     return (
@@ -185,12 +185,12 @@ def read() -> set[str]:
     )
 
 
-def test_what_an_agent_writes_is_read_by_somebody_or_marked_as_trace(read: set[str]) -> None:
-    assert _written() - read - TRACE - set(UNIVERSAL) == set()
+def test_what_an_agent_writes_is_read_by_somebody_or_marked_as_trace(reads: set[str]) -> None:
+    assert _written() - reads - TRACE - set(UNIVERSAL) == set()
 
 
-def test_nobody_reads_what_is_marked_as_trace(read: set[str]) -> None:
-    assert read & TRACE == set()
+def test_nobody_reads_what_is_marked_as_trace(reads: set[str]) -> None:
+    assert reads & TRACE == set()
 
 
 def test_every_attribute_that_agents_may_write_is_written_by_one() -> None:
@@ -209,7 +209,7 @@ def test_the_table_names_what_is_written_for_the_trace_alone(
 
 
 def test_agents_that_run_together_write_different_attributes() -> None:
-    refuse_conflicts(TOGETHER)
+    refuse_conflicts(PARALLEL_ROLES)
 
 
 @pytest.fixture
@@ -225,4 +225,4 @@ def quarrel() -> Iterator[None]:
 @pytest.mark.usefixtures("quarrel")
 def test_agents_that_run_together_and_write_the_same_stop_the_start() -> None:
     with pytest.raises(ContractError, match=r"guardrails and router .* both write 'route'"):
-        refuse_conflicts(TOGETHER)
+        refuse_conflicts(PARALLEL_ROLES)

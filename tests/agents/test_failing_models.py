@@ -8,7 +8,7 @@ from pytest_django import Settings
 from agents.llm import breaker, retry
 from agents.names import Status
 from assistant.lab.model_server import Said
-from tests.agents.failing import ROLES, asked
+from tests.agents.failing import ROLES, ask
 from tests.sensible import Sensible
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_with_the_provider_down_the_whole_turn_is_extractive(sensible: Sensible) -> None:
     for role in (*ROLES, "clarification", "memory"):
         sensible.says(role, Said(status=500))
-    envelope = asked()
+    envelope = ask()
     assert envelope.status == Status.COMPLETED
     assert envelope.payload["mode"] == "extractive"
     assert envelope.payload["citations_used"]
@@ -34,7 +34,7 @@ def test_a_provider_that_hangs_at_every_call_does_not_use_up_the_turn(
     }
     for role in (*ROLES, "clarification", "memory"):
         sensible.says(role, Said(hang=True))
-    envelope = asked()
+    envelope = ask()
     assert envelope.status in {Status.COMPLETED, Status.AWAITING_USER}
     assert envelope.payload["response"]
 
@@ -45,13 +45,13 @@ def test_a_turn_waits_for_a_provider_that_hangs_only_once(
     monkeypatch.setattr(retry, "BEGIN_SECONDS", 0.1)
     for role in (*ROLES, "clarification", "memory"):
         sensible.says(role, Said(hang=True))
-    envelope = asked()
+    envelope = ask()
     calls = envelope.model_calls.order_by("pk").values_list("outcome", "error")
     first, *others = [f"{outcome} {error}" for outcome, error in calls]
     assert "did not answer within 0.6 s" in first
-    short = [told for told in others if told.startswith("timeout")]
-    assert len(short) == breaker.FAILURES - 1
-    assert all("did not begin to answer within 0.1 s" in told for told in short)
-    assert all(told.startswith("breaker_open") for told in others if told not in short)
+    timeouts = [call for call in others if call.startswith("timeout")]
+    assert len(timeouts) == breaker.FAILURES - 1
+    assert all("did not begin to answer within 0.1 s" in call for call in timeouts)
+    assert all(call.startswith("breaker_open") for call in others if call not in timeouts)
     assert envelope.status in {Status.COMPLETED, Status.AWAITING_USER}
     assert envelope.payload["response"]

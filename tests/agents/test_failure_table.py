@@ -1,6 +1,6 @@
 """The table of failures: whatever fails at whichever prompt, the user gets what the page says.
 
-With WRITE_FAILURES=1 in the environment the page is written instead of held against what came.
+With WRITE_FAILURES=1 in the environment the page is written instead of compared with it.
 """
 
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.failing import FAILURES, GOT, asked, came_of
+from tests.agents.failing import FAILURES, OUTCOMES, ask, outcome_of
 from tests.sensible import Sensible
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,24 +28,27 @@ def shown() -> Table:
 def write(table: Table) -> None:
     """Put the table in the place of the one that the page has."""
     before, *_ = PAGE.read_text(encoding="utf-8").partition(ROW)
-    rows = [["failure", *GOT], ["---"] * (len(GOT) + 1)]
-    rows += [[each, *(table.get(name, {}).get(each, "") for name in GOT)] for each in FAILURES]
+    rows = [["failure", *OUTCOMES], ["---"] * (len(OUTCOMES) + 1)]
+    rows += [
+        [failure, *(table.get(prompt, {}).get(failure, "") for prompt in OUTCOMES)]
+        for failure in FAILURES
+    ]
     lines = [f"| {' | '.join(row)} |" for row in rows]
     PAGE.write_text(before + "\n".join(lines) + "\n", encoding="utf-8")
 
 
-@pytest.mark.parametrize("prompt", GOT)
+@pytest.mark.parametrize("prompt", OUTCOMES)
 def test_no_failure_is_an_error_to_the_user_and_the_page_says_what_it_comes_to(
     sensible: Sensible, prompt: str
 ) -> None:
     # The first turn waits for what is loaded on first use.
-    asked()
-    came = {failure: came_of(prompt, failure, sensible) for failure in FAILURES}
+    ask()
+    outcomes = {failure: outcome_of(prompt, failure, sensible) for failure in FAILURES}
     if os.environ.get("WRITE_FAILURES"):
-        write(shown() | {prompt: came})
-    assert shown()[prompt] == came, "write it again: WRITE_FAILURES=1"
+        write(shown() | {prompt: outcomes})
+    assert shown()[prompt] == outcomes, "write it again: WRITE_FAILURES=1"
 
 
 def test_the_page_shows_every_failure_at_every_prompt() -> None:
-    assert list(shown()) == list(GOT)
+    assert list(shown()) == list(OUTCOMES)
     assert all(list(column) == list(FAILURES) for column in shown().values())

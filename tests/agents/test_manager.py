@@ -13,7 +13,7 @@ from agents.routing import Decision, Stage
 from agents.steps import events
 from agents.steps.doorbell import ring
 from agents.steps.records import Claim, Outcome
-from agents.steps.steps import AT_ONCE, finish, perform_ready
+from agents.steps.steps import AT_ONCE, finish, perform_in_batches
 from tests.agents.claiming import claim
 from tests.conftest import Begin
 
@@ -28,16 +28,16 @@ def roles(envelope: Envelope) -> list[str]:
 
 def test_a_manager_does_all_that_is_ready(begin: Begin) -> None:
     turns = [begin() for _ in range(AT_ONCE + 2)]
-    perform_ready(Role.MANAGER, route)
+    perform_in_batches(Role.MANAGER, route)
     assert {tuple(roles(turn)) for turn in turns} == {("manager", "lang")}
 
 
 def test_a_manager_leaves_what_another_has_taken(begin: Begin) -> None:
-    taken, free = begin(), begin()
-    other = claim(taken.pk, 1)
+    busy, free = begin(), begin()
+    other = claim(busy.pk, 1)
     assert other
-    perform_ready(Role.MANAGER, route)
-    assert roles(taken) == ["manager"]
+    perform_in_batches(Role.MANAGER, route)
+    assert roles(busy) == ["manager"]
     assert roles(free) == ["manager", "lang"]
     assert finish(other, to(Role.LANG)) is not None
 
@@ -46,7 +46,7 @@ def test_a_manager_starts_nothing_in_a_turn_that_is_overdue_or_over(begin: Begin
     overdue, cancelled = begin(), begin()
     Envelope.objects.filter(pk=overdue.pk).update(deadline=now() - timedelta(seconds=1))
     envelopes.cancel(cancelled.pk)
-    perform_ready(Role.MANAGER, route)
+    perform_in_batches(Role.MANAGER, route)
     assert roles(overdue) == roles(cancelled) == ["manager"]
 
 
@@ -59,7 +59,7 @@ def test_one_decision_the_database_refuses_does_not_keep_the_others_from_being_t
         notes = {"route": "null \0 character"} if step.envelope_id == poison.pk else {}
         return Outcome(decision=Decision(Stage.LANG, (Role.LANG,), notes=notes))
 
-    perform_ready(Role.MANAGER, work)
+    perform_in_batches(Role.MANAGER, work)
     assert [roles(turn) for turn in healthy] == [["manager", "lang"]] * 2
     step = poison.steps.get()
     assert (step.status, step.attempt) == ("ready", 1)
@@ -74,23 +74,23 @@ def test_an_error_in_one_decision_does_not_keep_the_others_from_being_taken(begi
             raise AgentError("no decision")
         return to(Role.LANG)
 
-    perform_ready(Role.MANAGER, work)
+    perform_in_batches(Role.MANAGER, work)
     assert [roles(turn) for turn in healthy] == [["manager", "lang"]] * 2
     assert "no decision" in poison.steps.get().error
 
 
 def test_turns_that_end_and_turns_that_go_on_are_decided_together(begin: Begin) -> None:
-    ending, going = begin(), begin()
+    ending, ongoing = begin(), begin()
 
     def work(step: Claim) -> Outcome:
         ends = Status.COMPLETED if step.envelope_id == ending.pk else None
         to = () if ends else (Role.LANG,)
         return Outcome(decision=Decision(Stage.COMMAND, to, ends=ends))
 
-    perform_ready(Role.MANAGER, work)
+    perform_in_batches(Role.MANAGER, work)
     ending.refresh_from_db()
     assert ending.status == Status.COMPLETED
-    assert roles(going) == ["manager", "lang"]
+    assert roles(ongoing) == ["manager", "lang"]
 
 
 def test_a_bell_that_hangs_calls_the_manager_for_every_step(begin: Begin) -> None:

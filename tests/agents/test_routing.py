@@ -85,7 +85,7 @@ def test_stage_and_outcome_decide_how_the_turn_ends(
 
 
 def test_who_leaves_a_clarification_hears_a_farewell() -> None:
-    assert after(Stage.ESSENCE, clarification_result="exit").says is Phrase.FAREWELL
+    assert after(Stage.ESSENCE, clarification_result="exit").phrase is Phrase.FAREWELL
 
 
 def test_english_skips_translation_when_the_deployment_says_so(settings: Settings) -> None:
@@ -145,13 +145,13 @@ def test_every_outcome_of_every_agent_has_a_way_out(
     edges = explore(enabled_routes=routes)
     endings = set(Status)
     for stage in edges:
-        seen, waiting = {str(stage)}, [str(stage)]
+        reached, waiting = {str(stage)}, [str(stage)]
         while waiting:
-            here = waiting.pop()
-            for target in edges[Stage(here)] - endings - seen:
-                seen.add(target)
+            stage_name = waiting.pop()
+            for target in edges[Stage(stage_name)] - endings - reached:
+                reached.add(target)
                 waiting.append(target)
-        assert any(edges[Stage(name)] & endings for name in seen), stage
+        assert any(edges[Stage(name)] & endings for name in reached), stage
 
 
 def test_every_stage_can_be_reached(settings: Settings) -> None:

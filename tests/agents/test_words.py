@@ -47,12 +47,12 @@ def test_there_is_a_catalogue_for_every_language_but_english() -> None:
 
 @pytest.mark.parametrize("language", FOLDERS)
 def test_a_phrase_is_said_in_the_language_asked_for(language: str) -> None:
-    assert Phrase.SOURCES.said_in(language) != Phrase.SOURCES.value
+    assert Phrase.SOURCES.in_language(language) != Phrase.SOURCES.value
 
 
 def test_a_language_without_sentences_gets_english_ones() -> None:
-    assert Phrase.FAREWELL.said_in("ja") == Phrase.FAREWELL.value
+    assert Phrase.FAREWELL.in_language("ja") == Phrase.FAREWELL.value
 
 
 def test_braces_in_a_value_are_not_filled_in_again() -> None:
-    assert "{x}" in Phrase.UNKNOWN_COMMAND.said_in("de", command="{x}")
+    assert "{x}" in Phrase.UNKNOWN_COMMAND.in_language("de", command="{x}")

@@ -7,7 +7,7 @@ from agents import envelopes
 from agents.manager import route
 from agents.models import Envelope, Step
 from agents.names import Role
-from agents.steps.steps import run_agent, work_off
+from agents.steps.steps import perform_one_by_one, run_agent
 from tests.conftest import MEMORY
 
 
@@ -18,7 +18,7 @@ def turn(text: str, **memory: Any) -> Envelope:
     )
     while step := next(iter(ready(envelope)), None):
         role = Role(step.role)
-        work_off(role, route if role is Role.MANAGER else run_agent)
+        perform_one_by_one(role, route if role is Role.MANAGER else run_agent)
     envelope.refresh_from_db()
     return envelope
 

@@ -121,7 +121,7 @@ def test_the_healthcheck_of_a_worker_holds_as_long_as_it_hears(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     presence.announce([Role.SEARCH.queue])
-    os.utime(presence.heartbeat(Role.SEARCH.queue), (time.time() - age,) * 2)
+    os.utime(presence.heartbeat_file(Role.SEARCH.queue), (time.time() - age,) * 2)
     for check in checks():
         assert "find /tmp " in check
         command = check.replace("find /tmp ", f"find {tmp_path} ")

@@ -14,7 +14,7 @@ from tests.conftest import Begin
 
 @pytest.mark.django_db
 def test_it_is_ready_when_every_queue_has_a_consumer(client: Client) -> None:
-    presence.announce([*(role.queue for role in Role), *presence.BESIDES.values()])
+    presence.announce([*(role.queue for role in Role), *presence.SERVICES.values()])
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["status"]) == (200, "ready")
 
@@ -22,7 +22,7 @@ def test_it_is_ready_when_every_queue_has_a_consumer(client: Client) -> None:
 @pytest.mark.django_db
 def test_a_role_without_a_consumer_is_named(client: Client) -> None:
     roles = [role.queue for role in Role if role is not Role.EVALUATOR]
-    presence.announce([*roles, *presence.BESIDES.values()])
+    presence.announce([*roles, *presence.SERVICES.values()])
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["problems"] == ["No worker listens for the role evaluator."]
@@ -42,7 +42,7 @@ def test_being_alive_needs_nothing(client: Client) -> None:
 def test_a_worker_that_is_alive_but_deaf_is_named(client: Client, begin: Begin) -> None:
     waiting = begin()
     waiting.steps.update(available_at=now() - timedelta(seconds=31))
-    queues = [*(role.queue for role in Role), *presence.BESIDES.values()]
+    queues = [*(role.queue for role in Role), *presence.SERVICES.values()]
     presence.announce(queues, time.time() - 60)
     answer = client.get("/readyz")
     assert answer.status_code == 503

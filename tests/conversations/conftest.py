@@ -41,7 +41,9 @@ def working(transactional_db: None, listening: None) -> Iterator[None]:
         while not done.is_set():
             for step in Step.objects.filter(status=Step.Status.READY):
                 role = Role(step.role)
-                steps.work_off(role, manager.route if role is Role.MANAGER else steps.run_agent)
+                steps.perform_one_by_one(
+                    role, manager.route if role is Role.MANAGER else steps.run_agent
+                )
             time.sleep(0.01)
         connection.close()
 

@@ -10,12 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from agents.errors import AgentError
-from agents.management.commands.trace import find
-from agents.trace.replay import Walk, changes, comparison
+from agents.management.commands.trace import find_turn
+from agents.trace.replay import Replay, changes, comparison
 from knowledge.errors import KnowledgeError
 
 SAME, DIFFERENT = 0, 2
-LONGEST = 600
+TEXT_LENGTH = 600
 
 
 class Command(BaseCommand):
@@ -48,49 +48,49 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Replay and compare."""
         try:
-            wanted = changes(options["model"], options["prompt"])
-            walk = Walk(find(options["turn"]), wanted, options["since"])
-            walk.run()
+            differences = changes(options["model"], options["prompt"])
+            replay = Replay(find_turn(options["turn"]), differences, options["since"])
+            replay.run()
         except (AgentError, KnowledgeError) as error:
             raise CommandError(str(error)) from error
-        told = comparison(walk)
+        sides = comparison(replay)
         if options["json"]:
-            self.stdout.write(json.dumps(told, indent=2, ensure_ascii=False))
+            self.stdout.write(json.dumps(sides, indent=2, ensure_ascii=False))
         else:
-            _show(Console(), told, full=options["full"])
-        sys.exit(SAME if told["same"] else DIFFERENT)
+            _show(Console(), sides, full=options["full"])
+        sys.exit(SAME if sides["same"] else DIFFERENT)
 
 
-def _show(console: Console, told: dict[str, Any], *, full: bool) -> None:
+def _show(console: Console, sides: dict[str, Any], *, full: bool) -> None:
     table = Table("", "role", "then", "now", show_lines=True)
-    for step in told["steps"]:
+    for step in sides["steps"]:
         then, now = (_values(step[side], full=full) for side in ("then", "now"))
-        calls = "".join(f"\n{_called(call)}" for call in step["calls"])
-        why = f"\nnot by a model: {step['degraded']}" if step["degraded"] else ""
+        calls = "".join(f"\n{_call_line(call)}" for call in step["calls"])
+        reason = f"\nnot by a model: {step['degraded']}" if step["degraded"] else ""
         if not (then or now):
             now = "as then" if step["how"] == "stored" else "the same"
         style = "" if step["then"] or step["now"] else "dim"
         table.add_row(
-            str(step["number"]), step["role"], Text(then), Text(now + calls + why), style=style
+            str(step["number"]), step["role"], Text(then), Text(now + calls + reason), style=style
         )
     console.print(table)
-    if told["route"]["then"] != told["route"]["now"]:
-        for side, roles in told["route"].items():
+    if sides["route"]["then"] != sides["route"]["now"]:
+        for side, roles in sides["route"].items():
             console.print(f"Route {side}: {' → '.join(roles)}")
-    _show_answers(console, told)
-    for note in told["notes"]:
+    _show_answers(console, sides)
+    for note in sides["notes"]:
         console.print(Text(note, "yellow"))
-    usage = told["usage"]
+    usage = sides["usage"]
     cost = "price not known" if usage["cost"] is None else f"{usage['cost']:.6f} USD"
     console.print(
         f"Model calls asked now: {usage['asked']} ({usage['input_tokens']} → "
         f"{usage['output_tokens']} tokens, {cost}); answered before: {usage['found']}."
     )
-    console.print("[green]The same.[/]" if told["same"] else "[yellow]Different.[/]")
+    console.print("[green]The same.[/]" if sides["same"] else "[yellow]Different.[/]")
 
 
-def _show_answers(console: Console, told: dict[str, Any]) -> None:
-    answer, status = told["answer"], told["status"]
+def _show_answers(console: Console, sides: dict[str, Any]) -> None:
+    answer, status = sides["answer"], sides["status"]
     if answer["then"] == answer["now"] and status["then"] == status["now"]:
         return
     table = Table(f"answer then ({status['then']})", f"answer now ({status['now'] or 'no end'})")
@@ -99,20 +99,22 @@ def _show_answers(console: Console, told: dict[str, Any]) -> None:
 
 
 def _values(values: dict[str, Any], *, full: bool) -> str:
-    shown = {
+    texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in values.items()
     }
     return "\n".join(
-        f"{name}: {text if full or len(text) <= LONGEST else text[:LONGEST] + '…'}"
-        for name, text in shown.items()
+        f"{name}: {text if full or len(text) <= TEXT_LENGTH else text[:TEXT_LENGTH] + '…'}"
+        for name, text in texts.items()
     )
 
 
-def _called(call: dict[str, Any]) -> str:
+def _call_line(call: dict[str, Any]) -> str:
     """One call in one line; what was asked just now with what it took."""
     line = f"{call['how']}: {call['prompt']} {call['prompt_hash']} {call['model']}"
     if call["how"] == "asked":
         tokens = [call["input_tokens"], call["output_tokens"]]
-        line += " " + " → ".join("?" if each is None else str(each) for each in tokens) + " tokens"
+        line += (
+            " " + " → ".join("?" if count is None else str(count) for count in tokens) + " tokens"
+        )
     return line if call["outcome"] == "ok" else f"{line} ({call['outcome']})"

@@ -13,9 +13,9 @@ from rich.text import Text
 from agents.models import Envelope
 from agents.trace.trace import trace
 
-SHORT = 90
+TEXT_LENGTH = 90
 PASSAGES_SHOWN = 3
-NOTHING: tuple[Any, ...] = (None, "", [], {})
+EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
 class Command(BaseCommand):
@@ -33,29 +33,29 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the trace."""
-        told = trace(find(options["turn"]), staff=True)
+        turn = trace(find_turn(options["turn"]), staff=True)
         if options["json"]:
-            self.stdout.write(json.dumps(told, indent=2, ensure_ascii=False))
+            self.stdout.write(json.dumps(turn, indent=2, ensure_ascii=False))
             return
         console, full = Console(), options["full"]
         console.print(
-            f"Turn {told['turn_id']}: {told['status']} in {told['seconds']} s, {told['mode']}"
+            f"Turn {turn['turn_id']}: {turn['status']} in {turn['seconds']} s, {turn['mode']}"
         )
-        console.print(Text(f"Plan: {_line(told['plan'])}"))
-        for line in _steps(told["steps"], full=full):
+        console.print(Text(f"Plan: {_line(turn['plan'])}"))
+        for line in _steps(turn["steps"], full=full):
             console.print(line)
-        for searched in told["iterations"]:
-            console.print(Text(_searched(searched, full=full)))
-        roles = told["usage"].pop("roles")
-        for name, usage in {"Usage": told["usage"], **roles}.items():
+        for search in turn["iterations"]:
+            console.print(Text(_search(search, full=full)))
+        roles = turn["usage"].pop("roles")
+        for name, usage in {"Usage": turn["usage"], **roles}.items():
             console.print(Text(f"{name}: {_line(usage)}"))
         if full:
-            _conversations_with_models(console, told["steps"])
-        for fault in told["faults"]:
+            _conversations_with_models(console, turn["steps"])
+        for fault in turn["faults"]:
             console.print(f"[red]{fault['code']}[/] {fault['summary']}")
 
 
-def find(name: str) -> Envelope:
+def find_turn(name: str) -> Envelope:
     """Return the turn of this id, or of the error of this id. Raises CommandError."""
     by_fault = Envelope.objects.filter(error_id=name).first()
     if by_fault:
@@ -79,42 +79,43 @@ def _steps(steps: list[dict[str, Any]], *, full: bool) -> Iterator[RenderableTyp
             yield _below(step["error"], "red")
         yield _below(_wrote(step["wrote"], full=full), "" if step["mode"] else "dim")
         for call in step["model_calls"]:
-            yield _below(f"↳ {_called(call)}", "cyan")
+            yield _below(f"↳ {_call(call)}", "cyan")
 
 
 def _below(text: str, style: str = "") -> RenderableType:
     return Padding(Text(text, style), (0, 0, 0, 4))
 
 
-def _called(call: dict[str, Any]) -> str:
+def _call(call: dict[str, Any]) -> str:
     """One call in one line: prompt, model, tokens, cost, and what went wrong on the way."""
     if call["cached"]:
-        paid = f"cached, from call {call['cached_from']}"
+        price = f"cached, from call {call['cached_from']}"
     else:
         tokens = [call["input_tokens"], call["output_tokens"]]
-        paid = " → ".join("?" if each is None else f"{each:,}" for each in tokens) + " tokens, "
-        paid += "price unknown" if call["cost"] is None else f"{call['cost']:.6f} USD"
-    parts = [f"{call['prompt']} {call['prompt_hash']}", call["model"], paid]
+        price = " → ".join("?" if count is None else f"{count:,}" for count in tokens)
+        price += " tokens, "
+        price += "price unknown" if call["cost"] is None else f"{call['cost']:.6f} USD"
+    parts = [f"{call['prompt']} {call['prompt_hash']}", call["model"], price]
     parts.append(f"{call['outcome']} after {_ms(call['seconds'])} ms")
     if call["first_token_seconds"] is not None:
         parts.append(f"first token after {_ms(call['first_token_seconds'])} ms")
-    parts += [f"before: {each.get('outcome')}" for each in call["attempts"]]
+    parts += [f"before: {attempt.get('outcome')}" for attempt in call["attempts"]]
     return " · ".join(parts + ([call["error"]] if call["error"] else []))
 
 
-def _searched(searched: dict[str, Any], *, full: bool) -> str:
+def _search(search: dict[str, Any], *, full: bool) -> str:
     """One round of search: query, quality, passages with scores, the evaluator's verdict."""
-    passages = searched["passages"]
+    passages = search["passages"]
     shown = passages if full else passages[:PASSAGES_SHOWN]
-    lines = [f"Search {searched['round']}: {searched['query']!r}, {searched['quality']}"]
+    lines = [f"Search {search['round']}: {search['query']!r}, {search['quality']}"]
     for passage in shown:
         cosine = "-" if passage["cosine"] is None else f"{passage['cosine']:.3f}"
         where = " > ".join(filter(None, (passage["title"], passage["section"])))
         lines.append(f"    {passage['score']:.4f}  cosine {cosine}  {where}  {passage['source']}")
     if len(passages) > len(shown):
         lines.append(f"    … and {len(passages) - len(shown)} more")
-    if searched["verdict"]:
-        lines.append(f"    evaluator: {_line(searched['verdict'])}")
+    if search["verdict"]:
+        lines.append(f"    evaluator: {_line(search['verdict'])}")
     return "\n".join(lines)
 
 
@@ -128,8 +129,8 @@ def _conversations_with_models(console: Console, steps: list[dict[str, Any]]) ->
                 console.print(Text(str(message["content"])))
             console.print(Text("reply:", "bold"))
             console.print(Text(call["reply"]))
-            for wanted in call["tool_calls"]:
-                console.print(Text(f"{wanted['name']}({wanted['arguments']})"))
+            for tool in call["tool_calls"]:
+                console.print(Text(f"{tool['name']}({tool['arguments']})"))
 
 
 def _ms(seconds: float | None) -> str:
@@ -138,17 +139,19 @@ def _ms(seconds: float | None) -> str:
 
 def _line(values: dict[str, Any]) -> str:
     """The values that say something, in one line."""
-    told = {name: value for name, value in values.items() if value not in NOTHING}
-    return ", ".join(f"{name} {_text(value)}" for name, value in told.items())
+    return ", ".join(f"{name} {_text(value)}" for name, value in _not_empty(values).items())
 
 
 def _wrote(values: dict[str, Any], *, full: bool) -> str:
-    told = values if full else {name: each for name, each in values.items() if each not in NOTHING}
-    shown = {name: _text(value) for name, value in told.items()}
+    texts = {name: _text(value) for name, value in (values if full else _not_empty(values)).items()}
     return "\n".join(
-        f"{name}: {text if full or len(text) <= SHORT else text[:SHORT] + '…'}"
-        for name, text in shown.items()
+        f"{name}: {text if full or len(text) <= TEXT_LENGTH else text[:TEXT_LENGTH] + '…'}"
+        for name, text in texts.items()
     )
+
+
+def _not_empty(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value not in EMPTY}
 
 
 def _text(value: Any) -> str:

@@ -216,7 +216,7 @@ def _consume(name: str) -> None:
 
 def _await_workers(children: list[Child]) -> None:
     until = time.monotonic() + START_SECONDS
-    while presence.missing():
+    while presence.missing_roles():
         died = any(child.process and child.process.poll() is not None for child in children)
         if died or time.monotonic() > until:
             raise CommandError("The workers of the bench did not start.")

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.names import Role
 from agents.steps import shutdown, sweeper
-from agents.steps.preload import warm
+from agents.steps.preload import preload
 from assistant.celery import app
 from assistant.local.processes import python, supervise
 from knowledge.identifiers import INGEST_QUEUE
@@ -93,8 +93,8 @@ def consume(names: Sequence[str]) -> None:
         names = [name for name in names if name != SWEEPER]
         threading.Thread(target=sweeper.run, name=SWEEPER, daemon=True).start()
     roles = [Role(name) for name in names if name != INGEST]
-    shutdown.in_time()
-    threading.Thread(target=warm, args=(roles,), name="warmth", daemon=True).start()
+    shutdown.install()
+    threading.Thread(target=preload, args=(roles,), name="preload", daemon=True).start()
     queues = [INGEST_QUEUE if name == INGEST else Role(name).queue for name in names]
     # Celery warns root because of pickle; these workers accept JSON only.
     warnings.simplefilter("ignore", SecurityWarning)

@@ -114,7 +114,7 @@ def test_what_is_verified_is_looked_up_again(models: Scripted) -> None:
 @pytest.mark.parametrize("language", ["en", *LOCALES])
 def test_that_documents_leave_something_open_needs_no_source(language: str) -> None:
     payload = draft() | {"language": language}
-    missing = Phrase.NOT_COVERED.said_in(language, missing="what the descaler costs in shops")
+    missing = Phrase.NOT_COVERED.in_language(language, missing="what the descaler costs in shops")
     body, gap, sources = payload["response"].rpartition("\n\nSources:")
     assert gap
     payload["response"] = f"{body}\n\n{missing}{gap}{sources}"

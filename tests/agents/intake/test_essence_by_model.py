@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agents.contract import Done
+from agents.contract import Result
 from agents.intake.essence import distil
 from agents.intake.wishes import in_known_words
 from tests.scripted import Said, Scripted, shaped
@@ -40,7 +40,7 @@ def understood(models: Scripted, text: str, said: dict[str, Any], **memory: Any)
     return performed(models, text, shaped(**(NOTHING | said)), **memory).writes
 
 
-def performed(models: Scripted, text: str, said: Said, **memory: Any) -> Done:
+def performed(models: Scripted, text: str, said: Said, **memory: Any) -> Result:
     models.says("essence", said)
     payload = {"text": text, "text_eng": text, "current_time": "2026-11-21T12:00:00+00:00"}
     return distil.perform(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from agents.contract import Done
+from agents.contract import Result
 from agents.intake.guardrails import judge
 from agents.llm.journal import Subject
 from agents.llm.model import Model
@@ -124,7 +124,7 @@ def test_without_an_embedding_the_question_is_declined_politely(
     assert writes["clarification_reason"] == "scope_unclear"
 
 
-def judged(models: Scripted, question: str, said: Said, **memory: Any) -> Done:
+def judged(models: Scripted, question: str, said: Said, **memory: Any) -> Result:
     models.says("guardrails", said)
     payload = {"canonical_question": question, "text": question, "text_eng": question} | memory
     return judge.perform(payload, models.model("guardrails", f"test/{len(models.server.ledger)}"))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agents.contract import Done
+from agents.contract import Result
 from agents.intake.router import choose
 from tests.scripted import Said, Scripted, shaped
 
@@ -74,7 +74,7 @@ ANALYSIS: dict[str, Any] = {
 ON = [*HISTORY, {"role": "assistant", "text": "Click Add. [C1]", "time": "2026-11-21T12:00:05Z"}]
 
 
-def analysed(models: Scripted, said: Said | dict[str, Any], **memory: Any) -> Done:
+def analysed(models: Scripted, said: Said | dict[str, Any], **memory: Any) -> Result:
     models.says("router", said if isinstance(said, Said) else shaped(**(ANALYSIS | said)))
     payload = {"canonical_question": "Which plans have SSO?", "enabled_routes": BOTH} | memory
     return choose.perform(payload, models.model("router", f"test/{len(models.server.ledger)}"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.contract import Done
+from agents.contract import Result
 from agents.intake.translation import lost, translate
 from tests.scripted import Said, Scripted, shaped
 
@@ -26,7 +26,7 @@ def test_text_is_unchanged_and_only_english_is_certain(
     }
 
 
-def translated(models: Scripted, text: str, said: Said, language: str = "de") -> Done:
+def translated(models: Scripted, text: str, said: Said, language: str = "de") -> Result:
     models.says("translation", said)
     return translate.perform({"text": text, "language": language}, models.model("translation"))
 

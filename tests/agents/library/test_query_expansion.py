@@ -50,7 +50,7 @@ def search(expanded: Scripted, begin: Begin) -> Search:
 
     def searched() -> str:
         envelope = begin(canonical_question=QUESTION, collections=["handbook"])
-        held = Claim(
+        claim = Claim(
             envelope_id=envelope.pk,
             number=1,
             role=Role.SEARCH,
@@ -61,8 +61,8 @@ def search(expanded: Scripted, begin: Begin) -> Search:
             stream="",
             deadline=now() + timedelta(seconds=20),
         )
-        with model_context.about(held) as llm:
-            writes = REGISTRY[Role.SEARCH].perform(held.payload, llm).writes
+        with model_context.model_of(claim) as llm:
+            writes = REGISTRY[Role.SEARCH].perform(claim.payload, llm).writes
         return str(writes["search_stats"]["expansion"])
 
     return searched

@@ -5,54 +5,43 @@ import uuid
 
 import pytest
 
-from agents.contract import Done
+from agents.contract import Result
 from agents.models import Envelope
 from agents.names import Role
 from agents.routing import Decision, Stage
 from agents.steps import events, shutdown
-from agents.steps.doorbell import ring, take
+from agents.steps.doorbell import ring, take_command
 from agents.steps.records import Claim, Outcome
-from agents.steps.steps import finish, work_off
-from tests.agents.claiming import claim
+from agents.steps.steps import finish, perform_one_by_one
+from tests.agents.claiming import bells, claimed
 from tests.conftest import Begin
 
 
-@pytest.fixture(autouse=True)
-def silence() -> None:
-    """No bells from before."""
-    events.connection().delete(*(role.queue for role in Role))
-
-
-def bells(role: Role) -> int:
-    return int(events.connection().llen(role.queue))
-
-
-def taken(role: Role) -> str:
-    (message,) = events.send([take(role)])
+def take_bell(role: Role) -> str:
+    (message,) = events.send([take_command(role)])
     return str(message)
 
 
-def asked(begin: Begin, role: Role) -> Envelope:
+def turn_at(begin: Begin, role: Role) -> Envelope:
     """A turn whose second step, rung for, is one for this role."""
     envelope = begin()
-    held = claim(envelope.pk, 1)
-    assert held
-    finish(held, Outcome(decision=Decision(Stage.LANG, (role,))))
+    step = claimed(envelope.pk, 1)
+    finish(step, Outcome(decision=Decision(Stage.LANG, (role,))))
     return envelope
 
 
 def test_a_bell_is_a_message_that_celery_understands() -> None:
     envelope_id = uuid.uuid4()
     ring(envelope_id, 7, Role.LANG)
-    message = json.loads(taken(Role.LANG))
+    message = json.loads(take_bell(Role.LANG))
     assert message["headers"]["task"] == Role.LANG.queue
     assert json.loads(message["body"]) == [[str(envelope_id), 7], {}, {}]
 
 
 def test_a_worker_takes_the_next_bell_itself(begin: Begin) -> None:
-    first, second = asked(begin, Role.LANG), asked(begin, Role.LANG)
-    taken(Role.LANG)
-    work_off(Role.LANG, lambda _: Outcome(Done({"language": "en"})))
+    first, second = turn_at(begin, Role.LANG), turn_at(begin, Role.LANG)
+    take_bell(Role.LANG)
+    perform_one_by_one(Role.LANG, lambda _: Outcome(Result({"language": "en"})))
     assert bells(Role.LANG) == 0
     for turn in (first, second):
         assert turn.steps.get(number=2).status == "done"
@@ -61,21 +50,21 @@ def test_a_worker_takes_the_next_bell_itself(begin: Begin) -> None:
 def test_a_worker_that_was_told_to_stop_leaves_the_next_bell(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, second = asked(begin, Role.LANG), asked(begin, Role.LANG)
-    taken(Role.LANG)
-    monkeypatch.setattr(shutdown, "told", lambda: True)
-    work_off(Role.LANG, lambda _: Outcome(Done({"language": "en"})))
+    _, second = turn_at(begin, Role.LANG), turn_at(begin, Role.LANG)
+    take_bell(Role.LANG)
+    monkeypatch.setattr(shutdown, "requested", lambda: True)
+    perform_one_by_one(Role.LANG, lambda _: Outcome(Result({"language": "en"})))
     assert bells(Role.LANG) == 1
     assert second.steps.get(number=2).status == "ready"
 
 
 def test_a_step_that_fails_leaves_the_next_bell_to_another_thread(begin: Begin) -> None:
-    _, second = asked(begin, Role.LANG), asked(begin, Role.LANG)
-    taken(Role.LANG)
+    _, second = turn_at(begin, Role.LANG), turn_at(begin, Role.LANG)
+    take_bell(Role.LANG)
 
     def work(_: Claim) -> Outcome:
         raise ValueError("broken")
 
-    work_off(Role.LANG, work)
+    perform_one_by_one(Role.LANG, work)
     assert bells(Role.LANG) == 1
     assert second.steps.get(number=2).attempt == 0

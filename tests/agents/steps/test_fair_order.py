@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from datetime import timedelta
 from uuid import UUID
 
-import pytest
 from django.db.models import F
 
-from agents.contract import Done
+from agents.contract import Result
 from agents.manager import route
 from agents.models import Envelope, Step
 from agents.names import Role
@@ -15,33 +14,26 @@ from agents.routing import Decision, Stage
 from agents.steps import events
 from agents.steps.doorbell import ring
 from agents.steps.records import Claim, Outcome, claim_ready
-from agents.steps.steps import finish, perform_ready, work_off
-from tests.agents.claiming import claim
+from agents.steps.steps import finish, perform_in_batches, perform_one_by_one
+from tests.agents.claiming import claimed
 from tests.conftest import Begin
-
-
-@pytest.fixture(autouse=True)
-def silence() -> None:
-    """No bells from before."""
-    events.connection().delete(*(role.queue for role in Role))
 
 
 def at(begin: Begin, role: Role, place: int) -> Envelope:
     """A turn of this place in its user's line, with a step for the role."""
     envelope = begin()
     envelope.steps.update(place=place)
-    held = claim(envelope.pk, 1)
-    assert held
-    finish(held, Outcome(decision=Decision(Stage.LANG, (role,))))
+    step = claimed(envelope.pk, 1)
+    finish(step, Outcome(decision=Decision(Stage.LANG, (role,))))
     return envelope
 
 
 def order(role: Role) -> list[UUID]:
     """The turns whose steps are taken, one after the other."""
-    taken = []
+    turns = []
     while claims := claim_ready(role, 1):
-        taken += [held.envelope_id for held in claims]
-    return taken
+        turns += [claim.envelope_id for claim in claims]
+    return turns
 
 
 def ids(turns: Iterable[Envelope]) -> list[UUID]:
@@ -72,13 +64,13 @@ def test_a_worker_does_what_is_next_whichever_step_the_bell_rang_for(begin: Begi
     second, only = at(begin, Role.LANG, 1), at(begin, Role.LANG, 0)
     done: list[UUID] = []
 
-    def work(held: Claim) -> Outcome:
-        done.append(held.envelope_id)
-        return Outcome(Done({"language": "en"}))
+    def work(step: Claim) -> Outcome:
+        done.append(step.envelope_id)
+        return Outcome(Result({"language": "en"}))
 
     events.connection().delete(Role.LANG.queue)
     ring(second.pk, 2, Role.LANG)
-    work_off(Role.LANG, work)
+    perform_one_by_one(Role.LANG, work)
     assert done == ids([only, second])
 
 
@@ -87,10 +79,10 @@ def test_the_manager_serves_in_the_same_order(begin: Begin) -> None:
     Step.objects.filter(envelope=second).update(place=1)
     decided: list[UUID] = []
 
-    def work(held: Claim) -> Outcome:
-        decided.append(held.envelope_id)
-        return route(held)
+    def work(step: Claim) -> Outcome:
+        decided.append(step.envelope_id)
+        return route(step)
 
-    assert ids([only]) == [held.envelope_id for held in claim_ready(Role.MANAGER, 1)]
-    perform_ready(Role.MANAGER, work)
+    assert ids([only]) == [step.envelope_id for step in claim_ready(Role.MANAGER, 1)]
+    perform_in_batches(Role.MANAGER, work)
     assert decided == ids([second])

@@ -41,7 +41,7 @@ def test_a_decision_takes_effect_once_though_the_connection_broke(
 ) -> None:
     envelope = begin()
     monkeypatch.setattr(steps, "record", broken(times, record, after=after))
-    steps.work_off(Role.MANAGER, lambda _: GOES_ON)
+    steps.perform_one_by_one(Role.MANAGER, lambda _: GOES_ON)
     assert [step.status for step in envelope.steps.all()] == ["done", "ready"]
     envelope.refresh_from_db()
     assert envelope.process_count == 1
@@ -55,7 +55,7 @@ def test_what_the_database_refuses_is_not_tried_again() -> None:
         raise DataError("no")
 
     with pytest.raises(DataError):
-        step_lease.outlast(refused)
+        step_lease.retry_outage(refused)
     assert tried == [1]
 
 
@@ -66,4 +66,4 @@ def test_after_a_lease_nobody_waits_any_more(monkeypatch: pytest.MonkeyPatch) ->
         raise OperationalError("away")
 
     with pytest.raises(OperationalError):
-        step_lease.outlast(away)
+        step_lease.retry_outage(away)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
 from django.conf import settings
 from django.db import connection
 
@@ -22,17 +21,11 @@ from agents.steps.records import Outcome
 from agents.steps.shutdown import GRACE_SECONDS
 from agents.steps.steps import finish
 from assistant.lab.model_server import Asked, ModelServer, Said, serving
-from tests.agents.claiming import claim
+from tests.agents.claiming import bells, claim, claimed
 from tests.conftest import Begin
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 START_SECONDS = 60.0
-
-
-@pytest.fixture(autouse=True)
-def nothing_rings() -> None:
-    """No bells from before."""
-    events.connection().delete(*(role.queue for role in Role))
 
 
 def never(_: Asked) -> Said:
@@ -55,67 +48,61 @@ def until(true: Callable[[], object]) -> None:
 def worker(role: Role, server: ModelServer) -> "Iterator[subprocess.Popen[bytes]]":
     """A worker of this role on the database and the queues of the tests."""
     database = urlsplit(settings.DATABASE_URL)._replace(path=connection.settings_dict["NAME"])
-    given = {
+    environment = {
         "DATABASE_URL": database.geturl(),
         "REDIS_URL": settings.REDIS_URL,
         "SCRIPTED_BASE_URL": server.base_url,
         f"{role.name}_MODEL": "fake@scripted",
     }
     with subprocess.Popen(
-        [sys.executable, "manage.py", "workers", role], cwd=CHECKOUT, env=os.environ | given
+        [sys.executable, "manage.py", "workers", role], cwd=CHECKOUT, env=os.environ | environment
     ) as process:
         try:
-            until(lambda: role not in presence.missing())
+            until(lambda: role not in presence.missing_roles())
             yield process
         finally:
             process.kill()
 
 
-def asked(begin: Begin, role: Role) -> Envelope:
+def turn_at(begin: Begin, role: Role) -> Envelope:
     """A turn whose second step is one for this role."""
     envelope = begin()
     events.connection().delete(Role.MANAGER.queue, role.queue)
-    held = claim(envelope.pk, 1)
-    assert held
-    finish(held, Outcome(decision=Decision(Stage.RESPONSE, (role,))))
+    step = claimed(envelope.pk, 1)
+    finish(step, Outcome(decision=Decision(Stage.RESPONSE, (role,))))
     return envelope
 
 
-def step(envelope: Envelope) -> Step:
+def second_step(envelope: Envelope) -> Step:
     return envelope.steps.get(number=2)
-
-
-def bells(role: Role) -> int:
-    return int(events.connection().llen(role.queue))
 
 
 def test_what_cannot_be_finished_in_time_is_ready_again_at_once(begin: Begin) -> None:
     with serving(never) as server, worker(Role.TRANSLATION, server) as process:
-        envelope = asked(begin, Role.TRANSLATION)
+        envelope = turn_at(begin, Role.TRANSLATION)
         until(lambda: server.ledger)
         process.send_signal(signal.SIGTERM)
         assert process.wait(GRACE_SECONDS + 10) == 0
-    assert (step(envelope).status, step(envelope).attempt) == ("ready", 1)
+    assert (second_step(envelope).status, second_step(envelope).attempt) == ("ready", 1)
     assert bells(Role.TRANSLATION) == 1
 
 
 def test_a_worker_that_leaves_finishes_its_step_and_takes_no_other(begin: Begin) -> None:
     with serving(soon) as server, worker(Role.TRANSLATION, server) as process:
-        first = asked(begin, Role.TRANSLATION)
+        first = turn_at(begin, Role.TRANSLATION)
         until(lambda: server.ledger)
         process.send_signal(signal.SIGTERM)
-        until(lambda: Role.TRANSLATION in presence.missing())
-        second = asked(begin, Role.TRANSLATION)
+        until(lambda: Role.TRANSLATION in presence.missing_roles())
+        second = turn_at(begin, Role.TRANSLATION)
         assert process.wait(GRACE_SECONDS + 10) == 0
-    assert step(first).status == "done"
-    assert step(second).attempt == 0
+    assert second_step(first).status == "done"
+    assert second_step(second).attempt == 0
 
 
 def test_handing_back_leaves_alone_what_another_worker_has_taken_over(begin: Begin) -> None:
     envelope = begin()
-    held = claim(envelope.pk, 1)
-    assert held
-    with step_lease.STEPS.renewed(held.token):
+    step = claimed(envelope.pk, 1)
+    with step_lease.LEASES.renewed(step.token):
         envelope.steps.update(lease_token=None, status="ready")
         heir = claim(envelope.pk, 1)
         assert heir
@@ -126,12 +113,11 @@ def test_handing_back_leaves_alone_what_another_worker_has_taken_over(begin: Beg
 def test_a_step_that_was_handed_back_can_be_done_by_another(begin: Begin) -> None:
     envelope = begin()
     events.connection().delete(Role.MANAGER.queue)
-    held = claim(envelope.pk, 1)
-    assert held
-    with step_lease.STEPS.renewed(held.token):
+    step = claimed(envelope.pk, 1)
+    with step_lease.LEASES.renewed(step.token):
         assert step_lease.hand_back() == 1
     assert bells(Role.MANAGER) == 1
-    assert finish(held, Outcome()) is None
+    assert finish(step, Outcome()) is None
     again = claim(envelope.pk, 1)
     assert again
     assert again.attempt == 2

@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils.timezone import now
 
 from agents import envelopes, models
-from agents.contract import Contract, Done, View
+from agents.contract import Contract, Result, View
 from agents.errors import AgentError
 from agents.manager import route
 from agents.models import Envelope, Fault, Step
@@ -16,15 +16,9 @@ from agents.names import Role, Status
 from agents.routing import Decision, Stage
 from agents.steps import step_lease, sweeper
 from agents.steps.records import Claim, Outcome
-from agents.steps.steps import fail, finish, work_off
-from tests.agents.claiming import claim
+from agents.steps.steps import fail, finish, perform_one_by_one
+from tests.agents.claiming import claim, claimed
 from tests.conftest import Begin
-
-
-def held(envelope: Envelope, number: int) -> Claim:
-    claimed = claim(envelope.pk, number)
-    assert claimed is not None
-    return claimed
 
 
 def to(*roles: Role) -> Outcome:
@@ -41,7 +35,7 @@ def lapse(envelope: Envelope, number: int) -> None:
 def running(begin: Begin) -> Envelope:
     """A turn whose manager has just asked guardrails and search: steps 2 and 3."""
     envelope = begin()
-    finish(held(envelope, 1), to(Role.GUARDRAILS, Role.SEARCH))
+    finish(claimed(envelope.pk, 1), to(Role.GUARDRAILS, Role.SEARCH))
     envelope.refresh_from_db()
     return envelope
 
@@ -60,8 +54,8 @@ def test_a_finished_step_is_not_done_again(begin: Begin) -> None:
         done.append(step.number)
         return to(Role.LANG)
 
-    work_off(Role.MANAGER, work)
-    work_off(Role.MANAGER, work)
+    perform_one_by_one(Role.MANAGER, work)
+    perform_one_by_one(Role.MANAGER, work)
     assert done == [1]
     assert envelope.steps.count() == 2
 
@@ -78,17 +72,17 @@ def test_a_step_that_is_not_due_is_not_taken(begin: Begin) -> None:
 
 def test_a_lapsed_lease_lets_another_worker_take_the_step(begin: Begin) -> None:
     envelope = begin()
-    first = held(envelope, 1)
+    first = claimed(envelope.pk, 1)
     lapse(envelope, 1)
-    second = held(envelope, 1)
+    second = claimed(envelope.pk, 1)
     assert (first.attempt, second.attempt) == (1, 2)
 
 
 def test_who_lost_the_lease_cannot_finish(begin: Begin) -> None:
     envelope = begin()
-    zombie = held(envelope, 1)
+    zombie = claimed(envelope.pk, 1)
     lapse(envelope, 1)
-    heir = held(envelope, 1)
+    heir = claimed(envelope.pk, 1)
     assert finish(zombie, to(Role.COMMAND)) is None
     assert finish(heir, to(Role.LANG)) is not None
     assert list(envelope.steps.values_list("role", flat=True)) == ["manager", "lang"]
@@ -96,18 +90,18 @@ def test_who_lost_the_lease_cannot_finish(begin: Begin) -> None:
 
 def test_who_lost_the_lease_cannot_fail_it_either(begin: Begin) -> None:
     envelope = begin()
-    zombie = held(envelope, 1)
+    zombie = claimed(envelope.pk, 1)
     lapse(envelope, 1)
-    held(envelope, 1)
+    claimed(envelope.pk, 1)
     fail(zombie, AgentError("too late"))
     assert envelope.steps.get(number=1).status == "running"
 
 
 def test_renewing_keeps_a_lease_from_lapsing(begin: Begin) -> None:
     envelope = begin()
-    token = held(envelope, 1).token
+    token = claimed(envelope.pk, 1).token
     envelope.steps.update(lease_until=now() - timedelta(seconds=1))
-    assert step_lease.STEPS.renew({token}) == 1
+    assert step_lease.LEASES.renew({token}) == 1
     assert sweeper.sweep()["freed"] == 0
     assert claim(envelope.pk, 1) is None
 
@@ -115,27 +109,27 @@ def test_renewing_keeps_a_lease_from_lapsing(begin: Begin) -> None:
 def test_a_step_is_taken_three_times_at_most(begin: Begin) -> None:
     envelope = begin()
     for _ in range(Step.ATTEMPTS):
-        held(envelope, 1)
+        claimed(envelope.pk, 1)
         lapse(envelope, 1)
     assert claim(envelope.pk, 1) is None
 
 
 def test_no_connection_is_held_while_an_agent_works(begin: Begin) -> None:
     begin()
-    held_open: list[bool] = []
+    connected: list[bool] = []
 
     def work(step: Claim) -> Outcome:
-        held_open.append(connection.connection is not None)
+        connected.append(connection.connection is not None)
         return to(Role.LANG)
 
-    work_off(Role.MANAGER, work)
-    assert held_open == [False]
+    perform_one_by_one(Role.MANAGER, work)
+    assert connected == [False]
 
 
 def test_the_last_sibling_calls_the_manager_once(running: Envelope) -> None:
-    finish(held(running, 2), Outcome(Done({"guardrails_passed": True})))
+    finish(claimed(running.pk, 2), Outcome(Result({"guardrails_passed": True})))
     assert not running.steps.filter(number=4).exists()
-    finish(held(running, 3), Outcome(Done({"search_quality": "good"})))
+    finish(claimed(running.pk, 3), Outcome(Result({"search_quality": "good"})))
     assert running.steps.get(number=4).role == Role.MANAGER
     assert running.steps.count() == 4
     running.refresh_from_db()
@@ -147,7 +141,7 @@ def test_the_last_sibling_calls_the_manager_once(running: Envelope) -> None:
 def test_requests_of_parallel_agents_are_kept_apart(running: Envelope) -> None:
     for number, reason in ((2, "off_topic"), (3, "insufficient_context")):
         wishes = {"needs_clarification": True, "clarification_reason": reason}
-        finish(held(running, number), Outcome(Done(wishes)))
+        finish(claimed(running.pk, number), Outcome(Result(wishes)))
     running.refresh_from_db()
     requests = running.payload["clarification_requests"]
     assert requests["guardrails"]["reason"] == "off_topic"
@@ -155,7 +149,7 @@ def test_requests_of_parallel_agents_are_kept_apart(running: Envelope) -> None:
 
 
 def test_a_failed_attempt_is_due_again_later(running: Envelope) -> None:
-    fail(held(running, 2), AgentError("the provider is away"))
+    fail(claimed(running.pk, 2), AgentError("the provider is away"))
     step = running.steps.get(number=2)
     assert step.status == "ready"
     assert step.available_at > now()
@@ -167,7 +161,7 @@ def test_three_failures_quarantine_the_step_and_tell_the_user_an_error_id(
 ) -> None:
     for _ in range(Step.ATTEMPTS):
         running.steps.filter(number=2).update(available_at=now())
-        fail(held(running, 2), AgentError("poison"))
+        fail(claimed(running.pk, 2), AgentError("poison"))
     running.refresh_from_db()
     assert running.status == Status.FAILED
     assert running.steps.get(number=2).status == "quarantined"
@@ -182,19 +176,19 @@ def test_a_broken_contract_is_not_tried_again(begin: Begin) -> None:
     envelope = begin()
 
     def work(step: Claim) -> Outcome:
-        return Outcome(Done(Contract(Role.LANG, View, ()).checked({"target_role": "search"})))
+        return Outcome(Result(Contract(Role.LANG, View, ()).checked({"target_role": "search"})))
 
-    work_off(Role.MANAGER, work)
+    perform_one_by_one(Role.MANAGER, work)
     envelope.refresh_from_db()
     assert envelope.status == Status.FAILED
     assert "lang wrote 'target_role'" in Fault.objects.get(code=envelope.error_id).summary
 
 
 def test_a_cancelled_turn_starts_nothing_more(running: Envelope) -> None:
-    busy = held(running, 2)
+    busy = claimed(running.pk, 2)
     assert envelopes.cancel(running.pk) is True
     assert claim(running.pk, 3) is None
-    assert finish(busy, Outcome(Done({"guardrails_passed": True}))) is None
+    assert finish(busy, Outcome(Result({"guardrails_passed": True}))) is None
     assert envelopes.cancel(running.pk) is False
     running.refresh_from_db()
     assert running.status == Status.CANCELLED
@@ -202,7 +196,7 @@ def test_a_cancelled_turn_starts_nothing_more(running: Envelope) -> None:
 
 def test_a_turn_that_was_forgotten_meanwhile_is_left_alone(begin: Begin) -> None:
     envelope = begin()
-    busy = held(envelope, 1)
+    busy = claimed(envelope.pk, 1)
     envelope.delete()
     assert finish(busy, to(Role.LANG)) is None
     assert finish(busy, Outcome(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED))) is None
@@ -218,9 +212,9 @@ def test_nothing_starts_after_the_deadline(begin: Begin) -> None:
 
 def test_a_turn_that_goes_round_too_often_is_stopped(running: Envelope, settings: Any) -> None:
     settings.MAX_PROCESS_COUNT = 2
-    finish(held(running, 2), Outcome())
-    finish(held(running, 3), Outcome())
-    work_off(Role.MANAGER, route)
+    finish(claimed(running.pk, 2), Outcome())
+    finish(claimed(running.pk, 3), Outcome())
+    perform_one_by_one(Role.MANAGER, route)
     running.refresh_from_db()
     assert running.status == Status.FAILED
     assert "MAX_PROCESS_COUNT" in Fault.objects.get().summary
@@ -228,7 +222,9 @@ def test_a_turn_that_goes_round_too_often_is_stopped(running: Envelope, settings
 
 def test_an_ended_turn_stays_as_it_ended(begin: Begin) -> None:
     envelope = begin()
-    finish(held(envelope, 1), Outcome(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED)))
+    finish(
+        claimed(envelope.pk, 1), Outcome(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED))
+    )
     assert envelopes.cancel(envelope.pk) is False
     envelope.refresh_from_db()
     assert envelope.status == Status.COMPLETED
@@ -258,29 +254,29 @@ def test_a_worker_whose_clock_is_behind_can_still_end_a_turn(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     envelope = begin()
-    claimed = held(envelope, 1)
+    step = claimed(envelope.pk, 1)
     monkeypatch.setattr(models, "now", lambda: now() - timedelta(minutes=1))
-    finish(claimed, Outcome(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED)))
+    finish(step, Outcome(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED)))
     envelope.refresh_from_db()
     assert envelope.status == Status.COMPLETED
 
 
-@pytest.mark.parametrize("said", ["null \0 character", "half \ud800"], ids=["null", "half"])
-def test_an_outcome_the_database_refuses_is_a_failed_attempt(begin: Begin, said: str) -> None:
+@pytest.mark.parametrize("text", ["null \0 character", "half \ud800"], ids=["null", "half"])
+def test_an_outcome_the_database_refuses_is_a_failed_attempt(begin: Begin, text: str) -> None:
     envelope = begin()
-    finish(held(envelope, 1), to(Role.RESPONSE))
-    work_off(Role.RESPONSE, lambda _: Outcome(Done({"response": said})))
+    finish(claimed(envelope.pk, 1), to(Role.RESPONSE))
+    perform_one_by_one(Role.RESPONSE, lambda _: Outcome(Result({"response": text})))
     step = envelope.steps.get(number=2)
     assert (step.status, step.attempt) == ("ready", 1)
     assert step.error
 
 
-@pytest.mark.parametrize("said", ["null \0 character", "half \ud800"], ids=["null", "half"])
-def test_an_error_may_quote_what_the_database_refuses(begin: Begin, said: str) -> None:
+@pytest.mark.parametrize("text", ["null \0 character", "half \ud800"], ids=["null", "half"])
+def test_an_error_may_quote_what_the_database_refuses(begin: Begin, text: str) -> None:
     envelope = begin()
     for _ in range(Step.ATTEMPTS):
         envelope.steps.update(available_at=now())
-        fail(held(envelope, 1), AgentError(said))
+        fail(claimed(envelope.pk, 1), AgentError(text))
     envelope.refresh_from_db()
     assert envelope.status == Status.FAILED
     assert Fault.objects.get(code=envelope.error_id).details
@@ -289,7 +285,7 @@ def test_an_error_may_quote_what_the_database_refuses(begin: Begin, said: str) -
 def test_the_end_of_a_turn_waits_for_the_disk_and_its_steps_do_not(begin: Begin) -> None:
     envelope = begin()
     with connection.cursor() as cursor, transaction.atomic():
-        finish(held(envelope, 1), to(Role.LANG))
+        finish(claimed(envelope.pk, 1), to(Role.LANG))
         cursor.execute("SHOW synchronous_commit")
         assert cursor.fetchone() == ("off",)
         envelope.refresh_from_db()

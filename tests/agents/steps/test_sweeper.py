@@ -14,18 +14,8 @@ from agents.models import Envelope, Fault, Step
 from agents.names import Role, Status
 from agents.steps import events, sweeper
 from knowledge import liveness
-from tests.agents.claiming import claim
+from tests.agents.claiming import bells, claim
 from tests.conftest import Begin
-
-
-@pytest.fixture(autouse=True)
-def silence() -> None:
-    """No bells from before."""
-    events.connection().delete(*(role.queue for role in Role))
-
-
-def bells(role: Role) -> int:
-    return int(events.connection().llen(role.queue))
 
 
 def unheard(envelope: Envelope) -> None:
@@ -131,8 +121,8 @@ def test_two_sweepers_do_not_work_at_the_same_time(begin: Begin) -> None:
         swept.append(sweeper.sweep())
         connection.close()
 
-    with sweeper.alone() as held:
-        assert held
+    with sweeper.sole_sweeper() as sole:
+        assert sole
         thread = threading.Thread(target=second)
         thread.start()
         thread.join()

@@ -27,13 +27,13 @@ def samples(client: Client) -> dict[tuple[str, ...], float]:
 def test_metrics_say_what_the_queues_hold(client: Client, begin: Begin) -> None:
     begin()
     presence.announce([Role.MANAGER.queue])
-    read = samples(client)
-    assert read["docent_steps", "manager", "queued"] == 1
-    assert read["docent_steps", "manager", "lost"] == 0
-    assert read["docent_queue_consumers", "manager"] == 1
-    assert read["docent_queue_consumers", "search"] == 0
-    assert read["docent_queue_deaf", "manager"] == 0
-    assert read["docent_turns",] == 1
+    values = samples(client)
+    assert values["docent_steps", "manager", "queued"] == 1
+    assert values["docent_steps", "manager", "lost"] == 0
+    assert values["docent_queue_consumers", "manager"] == 1
+    assert values["docent_queue_consumers", "search"] == 0
+    assert values["docent_queue_deaf", "manager"] == 0
+    assert values["docent_turns",] == 1
 
 
 def test_every_role_is_a_label_of_every_metric_of_queues(client: Client, db: None) -> None:
@@ -52,10 +52,10 @@ def test_metrics_without_postgresql_say_so(client: Client, monkeypatch: pytest.M
 def test_metrics_without_redis_are_silent_about_who_listens(
     client: Client, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agents.trace.metrics.words", lambda: None)
-    read = samples(client)
-    assert (read["docent_server_up", "postgresql"], read["docent_server_up", "redis"]) == (1, 0)
-    assert not any(name == "docent_queue_consumers" for name, *_ in read)
+    monkeypatch.setattr("agents.trace.metrics.announcements", lambda: None)
+    values = samples(client)
+    assert (values["docent_server_up", "postgresql"], values["docent_server_up", "redis"]) == (1, 0)
+    assert not any(name == "docent_queue_consumers" for name, *_ in values)
 
 
 @pytest.mark.django_db

@@ -11,7 +11,7 @@ from agents.models import Envelope, Step
 from agents.names import Role
 from agents.steps import events, presence, sweeper
 from agents.trace.metrics import overview
-from agents.trace.queues import Queue, State, deaf, seen, words
+from agents.trace.queues import Queue, State, all_queues, announcements, deaf_queues
 from knowledge.models import Collection, Ingest
 from tests.agents.claiming import claim
 from tests.conftest import Begin
@@ -20,13 +20,12 @@ SETTLED = 60.0
 
 
 def listen(*roles: Role, seconds: float = SETTLED) -> None:
-    """Leave word, as a worker that has listened for so long."""
+    """Announce it, as a worker that has listened for so long."""
     presence.announce([role.queue for role in roles], time.time() - seconds)
 
 
 def queue(name: str = Role.MANAGER) -> Queue:
-    (found,) = (each for each in seen(words()) if each.name == name)
-    return found
+    return next(queue for queue in all_queues(announcements()) if queue.name == name)
 
 
 def wait(envelope: Envelope, seconds: float) -> None:
@@ -51,7 +50,7 @@ def history(envelope: Envelope, waited: float, ran: float, **values: Any) -> Non
 
 
 def test_every_queue_is_seen_also_when_nothing_ever_happened(db: None) -> None:
-    names = [each.name for each in seen(words())]
+    names = [queue.name for queue in all_queues(announcements())]
     assert names == [*Role, "ingest"]
 
 
@@ -62,8 +61,8 @@ def test_queued_running_lost_and_postponed_are_counted_apart(begin: Begin) -> No
     claim(lost.pk, 1)
     lost.steps.update(lease_until=now() - timedelta(seconds=1))
     postponed.steps.update(available_at=now() + timedelta(seconds=60), attempt=1)
-    found = queue()
-    assert (found.queued, found.running, found.lost, found.postponed) == (1, 1, 1, 1)
+    manager = queue()
+    assert (manager.queued, manager.running, manager.lost, manager.postponed) == (1, 1, 1, 1)
 
 
 def test_the_age_of_a_queue_is_that_of_its_oldest_due_step(begin: Begin) -> None:
@@ -76,10 +75,10 @@ def test_median_and_95th_percentile_tell_the_usual_from_the_worst(begin: Begin) 
     envelope = begin()
     for waited in range(21):
         history(envelope, waited, 2 * waited)
-    found = queue(Role.SEARCH)
-    assert (found.wait.p50, found.wait.p95) == (10, 19)
-    assert (found.run.p50, found.run.p95) == (20, 38)
-    assert found.done == 21
+    search = queue(Role.SEARCH)
+    assert (search.wait.p50, search.wait.p95) == (10, 19)
+    assert (search.run.p50, search.run.p95) == (20, 38)
+    assert search.done == 21
 
 
 def test_failed_attempts_are_counted_whether_or_not_another_one_did_it(begin: Begin) -> None:
@@ -87,8 +86,8 @@ def test_failed_attempts_are_counted_whether_or_not_another_one_did_it(begin: Be
     history(envelope, 0, 1, attempt=3)
     history(envelope, 0, 1, attempt=3, status=Step.Status.QUARANTINED)
     history(envelope, 0, 1, attempt=1, degraded="timeout: no reply")
-    found = queue(Role.SEARCH)
-    assert (found.failures, found.degraded) == (5, 1)
+    search = queue(Role.SEARCH)
+    assert (search.failures, search.degraded) == (5, 1)
 
 
 def test_what_was_long_ago_is_not_told_as_if_it_were_now(begin: Begin) -> None:
@@ -110,23 +109,23 @@ def test_workers_are_counted_per_queue(db: None) -> None:
 
 
 def test_a_queue_without_a_worker_is_deserted_and_says_how_to_add_one(db: None) -> None:
-    found = queue(Role.SEARCH)
-    assert found.state is State.DESERTED
-    assert found.add_worker == "python3 manage.py workers search"
+    search = queue(Role.SEARCH)
+    assert search.state is State.DESERTED
+    assert search.add_worker == "python3 manage.py workers search"
 
 
 def test_a_worker_that_claims_to_listen_and_takes_nothing_is_deaf(begin: Begin) -> None:
     listen(Role.MANAGER)
     wait(begin(), 31)
     assert queue().state is State.DEAF
-    assert deaf() == ["manager"]
+    assert deaf_queues() == ["manager"]
 
 
 def test_a_worker_that_has_only_just_started_is_not_called_deaf(begin: Begin) -> None:
     listen(Role.MANAGER, seconds=1)
     wait(begin(), 31)
     assert queue().state is State.BEHIND
-    assert deaf() == []
+    assert deaf_queues() == []
 
 
 @pytest.mark.parametrize("ended", [True, False], ids=["has just done one", "is at one"])
@@ -140,7 +139,7 @@ def test_a_worker_with_more_work_than_time_is_behind_and_not_deaf(
     if ended:
         other.steps.update(status=Step.Status.DONE, ended=now())
     assert queue().state is State.BEHIND
-    assert deaf() == []
+    assert deaf_queues() == []
 
 
 def test_a_queue_that_is_taken_from_is_working_and_an_empty_one_idle(begin: Begin) -> None:
@@ -150,19 +149,19 @@ def test_a_queue_that_is_taken_from_is_working_and_an_empty_one_idle(begin: Begi
 
 
 def test_without_redis_nobody_claims_to_know_who_listens(db: None) -> None:
-    (found,) = (each for each in seen(None) if each.name == "search")
-    assert (found.consumers, found.state) == (None, State.UNWATCHED)
+    search = next(queue for queue in all_queues(None) if queue.name == "search")
+    assert (search.consumers, search.state) == (None, State.UNWATCHED)
 
 
 def test_the_sweeper_tells_a_deaf_worker_whose_heartbeat_then_stops(begin: Begin) -> None:
     listen(Role.MANAGER, Role.LANG)
     wait(begin(), 31)
     for role in (Role.MANAGER, Role.LANG):
-        presence.heartbeat(role.queue).unlink()
-    sweeper.notice_deaf()
+        presence.heartbeat_file(role.queue).unlink()
+    sweeper.report_deaf()
     listen(Role.MANAGER, Role.LANG)
-    assert not presence.heartbeat(Role.MANAGER.queue).exists()
-    assert presence.heartbeat(Role.LANG.queue).exists()
+    assert not presence.heartbeat_file(Role.MANAGER.queue).exists()
+    assert presence.heartbeat_file(Role.LANG.queue).exists()
     events.connection().delete(presence.DEAF)
 
 
@@ -171,5 +170,5 @@ def test_the_overview_tells_turns_under_way_from_overdue_ones(begin: Begin) -> N
     late = begin()
     Envelope.objects.filter(pk=late.pk).update(deadline=now() - timedelta(seconds=1))
     presence.announce([presence.SWEEPER])
-    found = overview()
-    assert (found.turns, found.overdue, found.sweepers) == (1, 1, 1)
+    state = overview()
+    assert (state.turns, state.overdue, state.sweepers) == (1, 1, 1)

@@ -14,10 +14,10 @@ from pytest_django import Settings
 
 from agents.llm.requests import Choice
 from agents.models import Envelope, ModelCall, Step
-from agents.names import THINKERS
+from agents.names import MODEL_ASKERS
 from agents.steps import events
-from agents.trace.replay import Changes, Walk, comparison
-from agents.trace.usage import of_turn
+from agents.trace.replay import Changes, Replay, comparison
+from agents.trace.usage import usage_of_turn
 from assistant.lab.model_server import Said
 from knowledge import ingestion
 from knowledge.providers import Provider
@@ -42,7 +42,7 @@ def models(settings: Settings) -> Iterator[Sensible]:
         }
         settings.MODELS = {
             asker: replace(settings.MODELS[asker], model="fake@scripted", timeout=5.0)
-            for asker in THINKERS
+            for asker in MODEL_ASKERS
         }
         settings.CACHE_MODEL_SECONDS = settings.CACHE_TRANSLATION_SECONDS = 0
         settings.CACHE_QUALITY_SECONDS = 0
@@ -52,15 +52,15 @@ def models(settings: Settings) -> Iterator[Sensible]:
 @pytest.fixture
 def envelope(models: Sensible) -> Envelope:
     """A turn that has ended; the server has forgotten it."""
-    done = turn(QUESTION, collections=["teapot"])
+    envelope = turn(QUESTION, collections=["teapot"])
     models.server.ledger.clear()
-    return done
+    return envelope
 
 
 def replayed(envelope: Envelope, *, since: int = 1, **changes: dict[str, str]) -> dict[str, Any]:
-    walk = Walk(envelope, Changes(**changes), since)
-    walk.run()
-    return comparison(walk)
+    replay = Replay(envelope, Changes(**changes), since)
+    replay.run()
+    return comparison(replay)
 
 
 def reworded(prompt: str) -> str:
@@ -70,21 +70,21 @@ def reworded(prompt: str) -> str:
 
 
 def test_a_turn_replays_the_same_from_its_journal(models: Sensible, envelope: Envelope) -> None:
-    told = replayed(envelope)
+    sides = replayed(envelope)
     assert [
-        (step["role"], step["then"], step["now"]) for step in told["steps"] if step["then"]
+        (step["role"], step["then"], step["now"]) for step in sides["steps"] if step["then"]
     ] == []
-    assert told["same"] is True
-    assert told["route"]["then"] == told["route"]["now"]
-    assert (told["usage"]["asked"], told["usage"]["cost"]) == (0, 0)
-    assert told["usage"]["found"] == of_turn(envelope.pk)["model_calls"] > 0
+    assert sides["same"] is True
+    assert sides["route"]["then"] == sides["route"]["now"]
+    assert (sides["usage"]["asked"], sides["usage"]["cost"]) == (0, 0)
+    assert sides["usage"]["found"] == usage_of_turn(envelope.pk)["model_calls"] > 0
     assert models.server.ledger == []
 
 
 def test_it_needs_no_model_that_is_still_there(
     models: Sensible, envelope: Envelope, settings: Settings
 ) -> None:
-    settings.MODELS = {asker: Choice() for asker in THINKERS}
+    settings.MODELS = {asker: Choice() for asker in MODEL_ASKERS}
     settings.PROVIDERS = {}
     assert replayed(envelope)["same"] is True
     assert models.server.ledger == []
@@ -93,7 +93,7 @@ def test_it_needs_no_model_that_is_still_there(
 def test_a_turn_without_models_replays_the_same_although_there_is_one_now(
     models: Sensible, settings: Settings
 ) -> None:
-    with_models, settings.MODELS = settings.MODELS, {asker: Choice() for asker in THINKERS}
+    with_models, settings.MODELS = settings.MODELS, {asker: Choice() for asker in MODEL_ASKERS}
     extractive = turn(QUESTION, collections=["teapot"])
     settings.MODELS = with_models
     assert replayed(extractive)["same"] is True
@@ -105,8 +105,8 @@ def test_a_failure_of_then_fails_again_and_is_not_asked(models: Sensible) -> Non
     degraded = turn(QUESTION, collections=["teapot"])
     assert degraded.steps.get(role="essence").mode == "extractive"
     models.reset()
-    told = replayed(degraded)
-    assert told["same"] is True
+    sides = replayed(degraded)
+    assert sides["same"] is True
     assert models.server.ledger == []
 
 
@@ -114,61 +114,61 @@ def test_another_prompt_is_asked_and_costs_nothing_the_second_time(
     models: Sensible, envelope: Envelope
 ) -> None:
     models.says("essence", {"canonical_question": "How is the tank of the Teapot filled?"})
-    told = replayed(envelope, prompts={"essence": reworded("essence")})
-    essence = next(step for step in told["steps"] if step["role"] == "essence")
-    assert told["same"] is False
+    sides = replayed(envelope, prompts={"essence": reworded("essence")})
+    essence = next(step for step in sides["steps"] if step["role"] == "essence")
+    assert sides["same"] is False
     assert essence["now"]["canonical_question"] == "How is the tank of the Teapot filled?"
     assert essence["then"]["canonical_question"] != essence["now"]["canonical_question"]
     assert [call["how"] for call in essence["calls"]] == ["asked"]
-    assert told["usage"]["asked"] == len(models.server.ledger) > 0
+    assert sides["usage"]["asked"] == len(models.server.ledger) > 0
     models.server.ledger.clear()
-    again = replayed(envelope, prompts={"essence": reworded("essence")})
+    second = replayed(envelope, prompts={"essence": reworded("essence")})
     assert models.server.ledger == []
-    assert again["usage"]["asked"] == 0
-    assert again["answer"] == told["answer"]
+    assert second["usage"]["asked"] == 0
+    assert second["answer"] == sides["answer"]
 
 
 def test_another_model_is_asked_by_its_role_alone(models: Sensible, envelope: Envelope) -> None:
-    told = replayed(envelope, models={"essence": "other@scripted"})
-    assert [asked.body["model"] for asked in models.server.ledger] == ["other"]
+    sides = replayed(envelope, models={"essence": "other@scripted"})
+    assert [call.body["model"] for call in models.server.ledger] == ["other"]
     # It said the same, so that everybody after it was asked the same.
-    assert told["same"] is True
-    assert told["usage"]["asked"] == 1
+    assert sides["same"] is True
+    assert sides["usage"]["asked"] == 1
 
 
 def test_only_the_steps_from_the_given_one_on_work(models: Sensible, envelope: Envelope) -> None:
     essence = envelope.steps.get(role="essence").number
-    told = replayed(envelope, since=essence + 1, prompts={"essence": reworded("essence")})
-    assert {step["how"] for step in told["steps"][:essence]} == {"stored"}
+    sides = replayed(envelope, since=essence + 1, prompts={"essence": reworded("essence")})
+    assert {step["how"] for step in sides["steps"][:essence]} == {"stored"}
     assert models.server.ledger == []
-    assert told["notes"] == ["No call of this turn used the prompt essence."]
+    assert sides["notes"] == ["No call of this turn used the prompt essence."]
 
 
 def test_a_changed_role_may_take_another_way(models: Sensible, envelope: Envelope) -> None:
     models.says(
         "guardrails", {"passed": False, "guardrails_passed": False, "category": "off_topic"}
     )
-    told = replayed(envelope, prompts={"guardrails": reworded("guardrails")})
-    assert "clarification" in told["route"]["now"]
-    assert "clarification" not in told["route"]["then"]
-    assert told["status"]["now"] == "awaiting_user"
+    sides = replayed(envelope, prompts={"guardrails": reworded("guardrails")})
+    assert "clarification" in sides["route"]["now"]
+    assert "clarification" not in sides["route"]["then"]
+    assert sides["status"]["now"] == "awaiting_user"
 
 
 def rows(envelope: Envelope) -> str:
     """Everything that is stored of a turn, but not what replays asked."""
     calls = ModelCall.objects.exclude(subject__startswith="replay/").order_by("pk")
-    kept = [*Envelope.objects.all(), *Step.objects.order_by("pk"), *calls]
-    return json.dumps([model_to_dict(row) for row in kept], default=str)
+    stored = [*Envelope.objects.all(), *Step.objects.order_by("pk"), *calls]
+    return json.dumps([model_to_dict(row) for row in stored], default=str)
 
 
 def test_nothing_of_the_turn_is_touched(models: Sensible, envelope: Envelope) -> None:
     before, streams = rows(envelope), set(events.connection().scan_iter("turn:*"))
-    told_of = [events.connection().xlen(name) for name in sorted(streams)]
+    lengths = [events.connection().xlen(name) for name in sorted(streams)]
     models.says("essence", Said("{not json"))
     replayed(envelope, prompts={"essence": reworded("essence")})
     assert rows(envelope) == before
     assert set(events.connection().scan_iter("turn:*")) == streams
-    assert [events.connection().xlen(name) for name in sorted(streams)] == told_of
+    assert [events.connection().xlen(name) for name in sorted(streams)] == lengths
 
 
 def test_what_a_replay_asked_goes_with_the_turn(models: Sensible, envelope: Envelope) -> None:

@@ -42,11 +42,11 @@ def turn(owner: User) -> Envelope:
     _step(envelope, add(), "essence", {"canonical_question": "How many days carry over?"})
     _step(envelope, add(), "search", {"search_results": PASSAGES[:1], "search_quality": "poor"})
     verdict = {"sufficient": False, "missing": "an example", "confidence": 0.6}
-    wrote = {"evaluation": verdict, "refined_query": "carry over example", "limitations": []}
-    judged = _step(envelope, add(), "evaluator", wrote, mode="model")
+    writes = {"evaluation": verdict, "refined_query": "carry over example", "limitations": []}
+    judged = _step(envelope, add(), "evaluator", writes, mode="model")
     _step(envelope, add(), "search", {"search_results": PASSAGES, "search_quality": "good"})
-    wrote = {"evaluation": {"sufficient": True, "missing": "", "confidence": 0.9}}
-    _step(envelope, add(), "evaluator", wrote, mode="extractive", degraded="timeout: it took 30 s")
+    writes = {"evaluation": {"sufficient": True, "missing": "", "confidence": 0.9}}
+    _step(envelope, add(), "evaluator", writes, mode="extractive", degraded="timeout: it took 30 s")
     factories.model_call(
         envelope,
         step=judged,
@@ -57,7 +57,7 @@ def turn(owner: User) -> Envelope:
     return envelope
 
 
-def _step(envelope: Envelope, number: int, role: str, wrote: dict[str, Any], **more: Any) -> int:
+def _step(envelope: Envelope, number: int, role: str, writes: dict[str, Any], **more: Any) -> int:
     Step.objects.create(
         envelope=envelope,
         number=number,
@@ -67,7 +67,7 @@ def _step(envelope: Envelope, number: int, role: str, wrote: dict[str, Any], **m
         status="done",
         started=now(),
         ended=now(),
-        output=wrote,
+        output=writes,
         **more,
     )
     return number
@@ -95,9 +95,9 @@ def test_each_search_has_its_query_its_passages_and_its_verdict(turn: Envelope) 
 
 
 def test_answer_and_citations_are_there(turn: Envelope) -> None:
-    told = trace(turn)
-    assert told["answer"] == "Yes."
-    assert told["citations"] == CITED
+    public = trace(turn)
+    assert public["answer"] == "Yes."
+    assert public["citations"] == CITED
 
 
 def test_a_step_says_who_did_it_and_why_not_a_model(turn: Envelope) -> None:

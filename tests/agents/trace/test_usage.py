@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.timezone import now
 
 from agents.models import Budget, Envelope, Price
-from agents.trace.usage import figures, of_turn
+from agents.trace.usage import figures, usage_of_turn
 from tests import factories
 
 DAY = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
@@ -29,7 +29,7 @@ def staff(client: Client, db: None) -> Client:
 
 
 def test_a_turn_without_models_cost_nothing(turn: Envelope) -> None:
-    assert of_turn(turn.pk) == {
+    assert usage_of_turn(turn.pk) == {
         "model_calls": 0,
         "cached_calls": 0,
         "input_tokens": 0,
@@ -44,7 +44,7 @@ def test_a_turn_counts_its_calls_and_those_that_a_cache_spared(turn: Envelope) -
     factories.model_call(
         turn, cached_from=first, cost=0, input_tokens=None, output_tokens=None, seconds=0
     )
-    spent = of_turn(turn.pk)
+    spent = usage_of_turn(turn.pk)
     assert (spent["model_calls"], spent["cached_calls"]) == (1, 1)
     assert (spent["input_tokens"], spent["output_tokens"]) == (100, 10)
     assert (spent["cost"], spent["cost_known"]) == (0.0005, True)
@@ -53,7 +53,7 @@ def test_a_turn_counts_its_calls_and_those_that_a_cache_spared(turn: Envelope) -
 def test_one_unknown_price_makes_the_cost_unknown(turn: Envelope) -> None:
     factories.model_call(turn)
     factories.model_call(turn, cost=None)
-    assert (of_turn(turn.pk)["cost"], of_turn(turn.pk)["cost_known"]) == (None, False)
+    assert (usage_of_turn(turn.pk)["cost"], usage_of_turn(turn.pk)["cost_known"]) == (None, False)
 
 
 @pytest.mark.parametrize(
@@ -64,28 +64,28 @@ def test_who_did_not_work_sends_no_bill(turn: Envelope, outcome: str, known: boo
     factories.model_call(
         turn, outcome=outcome, cost=None, input_tokens=None, output_tokens=None, reply=""
     )
-    assert of_turn(turn.pk)["cost_known"] is known
+    assert usage_of_turn(turn.pk)["cost_known"] is known
 
 
 def test_what_a_replay_asked_is_no_part_of_what_the_turn_cost(turn: Envelope) -> None:
     factories.model_call(turn)
     factories.model_call(turn, subject=f"replay/{turn.pk}/1", owner="replay")
-    assert of_turn(turn.pk)["model_calls"] == 1
+    assert usage_of_turn(turn.pk)["model_calls"] == 1
 
 
 def test_what_broke_off_may_have_cost_more(turn: Envelope) -> None:
     factories.model_call(turn, attempts=[{"outcome": "server_error"}])
-    assert of_turn(turn.pk)["cost_known"]
+    assert usage_of_turn(turn.pk)["cost_known"]
     factories.model_call(turn, attempts=[{"outcome": "cut_off"}])
-    spent = of_turn(turn.pk)
+    spent = usage_of_turn(turn.pk)
     assert (spent["cost"], spent["cost_known"]) == (0.001, False)
 
 
 def test_days_are_those_of_utc_and_the_last_one_counts(turn: Envelope) -> None:
     factories.model_call(turn, created=DAY)
     factories.model_call(turn, created=DAY + timedelta(hours=1))
-    found = figures(date(2026, 11, 20), date(2026, 11, 21), "day")
-    assert [(row["name"], row["model_calls"]) for row in found["rows"]] == [
+    usage = figures(date(2026, 11, 20), date(2026, 11, 21), "day")
+    assert [(row["name"], row["model_calls"]) for row in usage["rows"]] == [
         ("2026-11-20", 1),
         ("2026-11-21", 1),
     ]
@@ -96,13 +96,13 @@ def test_parts_come_by_what_they_cost_and_sum_up_to_the_total(turn: Envelope) ->
     factories.model_call(turn, role="router", cost="0.001", created=DAY)
     factories.model_call(turn, role="response", cost="0.002", created=DAY, seconds=1.5)
     factories.model_call(turn, role="response", cost=None, created=DAY, seconds=2.5)
-    found = figures(DAY.date(), DAY.date(), "role")
-    response, router = found["rows"]
+    usage = figures(DAY.date(), DAY.date(), "role")
+    response, router = usage["rows"]
     assert (response["name"], router["name"]) == ("response", "router")
     assert (response["cost"], response["priced_cost"]) == (None, 0.002)
     assert (response["unpriced_calls"], response["p50_seconds"]) == (1, 2.0)
-    assert found["total"]["priced_cost"] == pytest.approx(0.003)
-    assert found["total"]["input_tokens"] == sum(row["input_tokens"] for row in found["rows"])
+    assert usage["total"]["priced_cost"] == pytest.approx(0.003)
+    assert usage["total"]["input_tokens"] == sum(row["input_tokens"] for row in usage["rows"])
 
 
 def test_owners_are_called_by_their_names(turn: Envelope) -> None:
@@ -111,8 +111,8 @@ def test_owners_are_called_by_their_names(turn: Envelope) -> None:
     factories.model_call(turn, owner="local/", created=DAY, cost="0.1")
     factories.model_call(turn, owner="local/web-1", created=DAY, cost="0.1")
     factories.model_call(None, created=DAY, cost="0.1")
-    found = figures(DAY.date(), DAY.date(), "owner")
-    names = [row["name"] for row in found["rows"]]
+    usage = figures(DAY.date(), DAY.date(), "owner")
+    names = [row["name"] for row in usage["rows"]]
     assert names == ["shop, for anna", "local", "nobody: documents"]
 
 
@@ -172,7 +172,7 @@ def test_the_page_says_what_is_wrong_with_its_days(staff: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "price", "said"),
+    ("model", "price", "message"),
     [
         ("gpt-9@nowhere", "1", "Write model@provider"),
         ("unheard-of", "1", "Write model@provider"),
@@ -180,11 +180,11 @@ def test_the_page_says_what_is_wrong_with_its_days(staff: Client) -> None:
     ],
 )
 def test_prices_that_cannot_hold_are_refused(
-    staff: Client, model: str, price: str, said: str
+    staff: Client, model: str, price: str, message: str
 ) -> None:
     form = {"model": model, "input_per_million": price, "output_per_million": "1"}
     page = staff.post(reverse("admin:agents_price_add"), form).content.decode()
-    assert said in page
+    assert message in page
     assert not Price.objects.exists()
 
 

@@ -79,7 +79,7 @@ def test_a_step_that_took_effect_twice_is_counted(envelope: Envelope) -> None:
 
 
 def test_an_end_that_was_told_twice_is_counted(envelope: Envelope) -> None:
-    events.send(events.told(envelope.target_list, "workflow_complete"))
+    events.send(events.event_commands(envelope.target_list, "workflow_complete"))
     assert counted(envelope).told_twice == 1
 
 

@@ -14,7 +14,7 @@ from agents.documentation import refusal
 from agents.documentation.citations import check
 from agents.ending import clarification
 from agents.models import Envelope
-from agents.names import THINKERS, Role
+from agents.names import MODEL_ASKERS, Role
 from assistant.lab import injection
 from assistant.lab.judged_folder import Unjudgeable
 from assistant.lab.model_server import Asked, Said
@@ -60,7 +60,7 @@ def test_of_an_order_that_every_model_obeys_nothing_comes_through(
     sensible.server.script = noted
     nothing = {"turns": len(PLOTS)} | dict.fromkeys(injection.COUNTS, 0)
     assert evaluate() == {"user": nothing, "document": nothing}
-    assert obeying >= set(THINKERS) - {"memory", "enrichment", "expansion"}
+    assert obeying >= set(MODEL_ASKERS) - {"memory", "enrichment", "expansion"}
 
 
 def test_addresses_are_counted_where_nobody_takes_them_out(

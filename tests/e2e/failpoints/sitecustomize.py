@@ -118,7 +118,7 @@ def uncommitted(moment: str) -> Callable[[Act], Act]:
 
 def of_steps(steps: Any) -> None:
     """Put moments into the life of a step, up to its commit and before its bells."""
-    for name in ("work_off", "perform_ready"):
+    for name in ("perform_one_by_one", "perform_in_batches"):
         wrap(steps, name, for_role)
     wrap(steps, "claim_ready", after("after_claim", when=bool))
     wrap(steps, "claim_ready", before("before_claim"))
