@@ -20,7 +20,7 @@ from knowledge.models import Chunk, Collection, Document
 AT_ONCE = 64  # chunks, about two seconds' work of this machine
 DOCUMENTS_AT_ONCE = 200
 
-Watch = Callable[[int], None]  # told how many chunks have just been filled
+Watch = Callable[[int, int], None]  # told how many chunks are filled, of how many
 
 # A chunk that was deleted while the model worked is left out, and one that is about to be is kept
 # until its vector can be deleted with it.
@@ -52,12 +52,13 @@ def fill(collection: Collection, embedder: Embedder, watch: Watch | None = None)
 
     Raises EmbeddingUnavailable; what was filled stays.
     """
-    filled = 0
-    for batch in batches(missing(collection, embedder.name)):
+    lacking = missing(collection, embedder.name)
+    filled, total = 0, lacking.count()
+    for batch in batches(lacking):
         insert(collection, embedder.name, batch, embedder.encode([text(each) for each in batch]))
         filled += len(batch)
         if watch:
-            watch(len(batch))
+            watch(filled, total)
     for documents in unfinished(collection, embedder.name):
         insert_means(collection, embedder.name, documents)
     return filled

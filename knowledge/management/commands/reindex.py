@@ -92,7 +92,7 @@ def carried_out(
             collection,
             embedder.name,
             force=options["force"],
-            watch=lambda count: progress.advance(task, count),
+            watch=lambda done, total: progress.update(task, completed=done, total=total),
         )
     return {"plan": planned.as_json(), **said(outcome, collection, console)}
 

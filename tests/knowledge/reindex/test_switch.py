@@ -73,7 +73,7 @@ def test_an_interrupted_run_goes_on_where_it_was(
     monkeypatch.setattr(backfill, "AT_ONCE", 2)
     embedder = registry.named(OTHER)
 
-    def die(count: int) -> None:
+    def die(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
