@@ -86,7 +86,7 @@ class Archive:
         self.manifest = parsed(contents.Manifest, self.small(contents.MANIFEST), "Its manifest")
 
     @contextmanager
-    def member(self, name: str) -> Iterator[IO[bytes]]:
+    def member(self, name: str) -> Iterator[BufferedReader]:
         """Open a member for reading."""
         try:
             # Line by line, zipfile alone is slow.

@@ -31,7 +31,7 @@ from pydantic import (
 
 from knowledge.embedding.embedder import FEWEST_DIMENSIONS, MOST_DIMENSIONS
 from knowledge.errors import KnowledgeError
-from knowledge.graph import LONGEST, key
+from knowledge.graph import LONGEST_KIND, LONGEST_NAME, LONGEST_PREDICATE, key
 from knowledge.ingestion.drafts import CONFIGS
 from knowledge.models import ChunkVector, DocumentVector, SectionVector, Vector
 from knowledge.postgres_text import storable_json
@@ -92,7 +92,8 @@ Title = Annotated[Text, Field(max_length=500)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Number = Annotated[int, Field(ge=1, le=2**31 - 1)]
 ModelName = Annotated[Text, Field(min_length=1, max_length=100)]
-Name = Annotated[Text, Field(max_length=LONGEST), AfterValidator(findable)]
+Name = Annotated[Text, Field(max_length=LONGEST_NAME), AfterValidator(findable)]
+CountedKind = Annotated[str, Field(pattern=f"^({'|'.join(KINDS)})$")]
 
 
 class Record(BaseModel):
@@ -126,7 +127,7 @@ class Manifest(Record):
     version: Literal[1, 2] = FORMAT_VERSION
     collection: str
     made: AwareDatetime
-    counts: dict[str, NonNegativeInt]
+    counts: dict[CountedKind, NonNegativeInt]
     models: list[Model]
     members: dict[str, Member]
 
@@ -215,7 +216,7 @@ class Entity(Record):
     """Something a document speaks of; `names` are those it calls it by."""
 
     name: Name
-    kind: Annotated[Text, Field(max_length=40)]
+    kind: Annotated[Text, Field(max_length=LONGEST_KIND)]
     names: Annotated[list[Name], Field(min_length=1)]
 
 
@@ -223,7 +224,7 @@ class Relation(Record):
     """What a document says of two entities, by their places in its list; `chunk` is a number."""
 
     subject: NonNegativeInt
-    predicate: Annotated[Text, Field(max_length=80)]
+    predicate: Annotated[Text, Field(max_length=LONGEST_PREDICATE)]
     object: NonNegativeInt
     chunk: Number
     valid_from: date | None

@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from django.db import transaction
 from pgvector import HalfVector
@@ -14,7 +15,7 @@ from pgvector import HalfVector
 from knowledge import changes, graph
 from knowledge.archive import contents
 from knowledge.archive.container import Archive, Progress, opened
-from knowledge.archive.contents import TABLES, Entry, UnusableArchive
+from knowledge.archive.contents import TABLES, Entry, Level, UnusableArchive
 from knowledge.embedding import registry
 from knowledge.errors import InvalidCollectionName, KnowledgeError
 from knowledge.identifiers import LOCAL_DIMENSIONS, LOCAL_MODEL
@@ -28,7 +29,6 @@ from knowledge.models import (
     Copy,
     Document,
     DocumentVector,
-    EntityName,
     GoldenQuestion,
     Relation,
     Section,
@@ -60,14 +60,6 @@ class Restored:
     remarks: list[str] = field(default_factory=list)
 
 
-@dataclass
-class Inventory:
-    """What all documents of an archive come to."""
-
-    states: dict[str, State] = field(default_factory=dict)  # by source
-    embedded: Counter[str] = field(default_factory=Counter)  # model → documents it has vectors of
-
-
 def restore(
     path: Path, *, name: str = "", replace: bool = False, watch: Progress | None = None
 ) -> Restored:
@@ -86,18 +78,18 @@ def restore(
     with opened(path) as archive:
         archive.check(progress)
         record = archive.collection()
-        inventory = examine(archive, progress)
+        states, embedded = examine(archive, progress)
         refuse_dimensions(archive)
         collection = target(record, name or record.name)
         rows = collection.documents.order_by().values_list("source", "version", "sha1")
         present = {source: (version, sha1) for source, version, sha1 in rows.iterator()}
         if not replace:
-            refuse_difference(collection, present, inventory)
+            refuse_difference(collection, present, states)
         restored = put_documents(archive, collection, present, progress)
         if replace:
-            restored.removed = remove(collection, present.keys() - inventory.states.keys())
+            restored.removed = remove(collection, present.keys() - states.keys())
         restored.questions = put_knowledge(archive, record, collection, replace=replace)
-        if lacking := len(inventory.states) - inventory.embedded[collection.embedding_model]:
+        if lacking := len(states) - embedded[collection.embedding_model]:
             model = registry.named(collection.embedding_model)
             restored.embedded = fill(collection, model, partial(progress, "embedding"))
             restored.remarks.append(
@@ -110,9 +102,12 @@ def restore(
     return restored
 
 
-def examine(archive: Archive, progress: Progress) -> Inventory:
-    """Go through everything once, and keep what can be compared. Raises UnusableArchive."""
-    inventory = Inventory()
+def examine(archive: Archive, progress: Progress) -> tuple[dict[str, State], Counter[str]]:
+    """Go through everything once. Raises UnusableArchive.
+
+    Returns source → state of the documents, and model → how many it has vectors of.
+    """
+    states, embedded = dict[str, State](), Counter[str]()
     counts = Counter(calibrations=len(archive.collection().calibrations))
     copies = set[str]()
     total = archive.manifest.counts.get("documents", 0)
@@ -121,18 +116,18 @@ def examine(archive: Archive, progress: Progress) -> Inventory:
         document = entry.document
         sources = [copy.source for copy in document.copies]
         versions = {version.number for version in entry.versions}
-        if document.source in inventory.states or len(versions) < len(entry.versions):
+        if document.source in states or len(versions) < len(entry.versions):
             raise UnusableArchive(f"It holds {document.source!r} or a version of it twice.")
         if len({*sources}) < len(sources) or not copies.isdisjoint(sources):
             raise UnusableArchive(f"It holds a copy of {document.source!r} twice.")
         copies.update(sources)
-        inventory.states[document.source] = document.version, document.sha1
-        inventory.embedded.update(entry.vectors.keys())
+        states[document.source] = document.version, document.sha1
+        embedded.update(entry.vectors.keys())
         counts.update(entry.counts)
     counts["questions"] = sum(1 for _ in archive.lines(contents.QUESTIONS, contents.Question))
     if counts != Counter(archive.manifest.counts):
         raise UnusableArchive("It holds more or less than its manifest says.")
-    return inventory
+    return states, embedded
 
 
 def refuse_dimensions(archive: Archive) -> None:
@@ -156,10 +151,10 @@ def target(record: contents.Collection, name: str) -> Collection:
 
 
 def refuse_difference(
-    collection: Collection, present: Mapping[str, State], inventory: Inventory
+    collection: Collection, present: Mapping[str, State], states: Mapping[str, State]
 ) -> None:
     """Raise CollectionDiffers unless all that is there is in the archive, too."""
-    other = [source for source, state in present.items() if inventory.states.get(source) != state]
+    other = [source for source, state in present.items() if states.get(source) != state]
     if other:
         raise CollectionDiffers(
             f"There is a collection {collection.name!r} already, and {len(other):,} of its "
@@ -196,7 +191,7 @@ def put(collection: Collection, entry: Entry) -> None:
         former = at(collection, record.source)
         # Answers cite it by its id.
         identity = former.pk if former else free_id(collection, record.source)
-        named_before = graph.touched([identity])
+        named_before = graph.entities_named_by([identity])
         if former:
             former.delete()
             changes.tell([identity])
@@ -228,7 +223,11 @@ def put_parts(document: Document, entry: Entry) -> None:
         Chunk(document=document, **chunk.model_dump() | {"section": by_number[chunk.section]})
         for chunk in record.chunks
     )
-    owners = {"documents": [document], "sections": sections, "chunks": chunks}
+    owners: dict[Level, Sequence[Any]] = {
+        "documents": [document],
+        "sections": sections,
+        "chunks": chunks,
+    }
     for model, matrices in entry.vectors.items():
         for level, vectors in matrices.items():
             table, owner = TABLES[level]
@@ -245,25 +244,20 @@ def put_parts(document: Document, entry: Entry) -> None:
 
 
 def put_statements(document: Document, chunks: Iterable[Chunk], record: contents.Document) -> None:
-    """Insert what the document states of entities.
+    """Insert what the document states of entities, those of the collection where it has them.
 
-    Entities are those of the collection that have the same name and kind, made where there are
-    none. By place and not by name as `knowledge.graph.write` has it: two kinds of things may be
-    called the same.
+    By place and not by name as `knowledge.graph.write` has it: two kinds of things may be called
+    the same.
     """
-    named = {
-        (graph.key(entity.name), entity.kind): graph.Named(entity.name, entity.kind)
-        for entity in record.entities
-    }
-    known = graph.stored(document.collection, named)
-    ids = [known[graph.key(entity.name), entity.kind] for entity in record.entities]
-    EntityName.objects.bulk_create(
-        (
-            EntityName(entity_id=pk, document=document, name=name, key=graph.key(name))
+    named = [(entity.name, entity.kind) for entity in record.entities]
+    ids = graph.entity_ids(document.collection, named)
+    graph.write_names(
+        document,
+        [
+            (pk, name)
             for pk, entity in zip(ids, record.entities, strict=True)
             for name in entity.names
-        ),
-        ignore_conflicts=True,
+        ],
     )
     by_number = {chunk.number: chunk for chunk in chunks}
     Relation.objects.bulk_create(
