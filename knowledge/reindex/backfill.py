@@ -1,4 +1,4 @@
-"""Filling: gives a collection the vectors of an embedding model, beside those it has.
+"""Backfill: gives a collection the vectors of an embedding model, beside those it has.
 
 Only what is missing is made, batch by batch, so it may be interrupted at any time and go on from
 there, and documents that come meanwhile are found by the next round. Nothing is locked and no
@@ -17,7 +17,7 @@ from knowledge.embedding import Embedder, Vectors
 from knowledge.ingestion.store import take_turns
 from knowledge.models import Chunk, Collection, Document
 
-AT_ONCE = 64  # chunks, about two seconds' work of this machine
+CHUNKS_AT_ONCE = 64  # about two seconds' work of this machine
 DOCUMENTS_AT_ONCE = 200
 
 Watch = Callable[[int, int], None]  # told how many chunks are filled, of how many
@@ -55,7 +55,7 @@ def fill(collection: Collection, embedder: Embedder, watch: Watch | None = None)
     lacking = missing(collection, embedder.name)
     filled, total = 0, lacking.count()
     for batch in batches(lacking):
-        insert(collection, embedder.name, batch, embedder.encode([text(each) for each in batch]))
+        insert(collection, embedder.name, batch, embedder.encode([text(chunk) for chunk in batch]))
         filled += len(batch)
         if watch:
             watch(filled, total)
@@ -82,14 +82,14 @@ def is_whole(collection: Collection, model: str) -> bool:
 def batches(chunks: QuerySet[Chunk]) -> Iterator[list[Chunk]]:
     """Yield the chunks, a batch at a time, each asked for when the one before it is done."""
     last = 0
-    while batch := list(chunks.filter(pk__gt=last)[:AT_ONCE]):
+    while batch := list(chunks.filter(pk__gt=last)[:CHUNKS_AT_ONCE]):
         last = batch[-1].pk
         yield batch
 
 
 def text(chunk: Chunk) -> str:
     """Return what the model is to see of a chunk."""
-    return chunking.embedded(chunk.document.title, tuple(chunk.section.path), chunk.text)
+    return chunking.embedding_text(chunk.document.title, tuple(chunk.section.path), chunk.text)
 
 
 def insert(collection: Collection, model: str, chunks: Sequence[Chunk], vectors: Vectors) -> None:
