@@ -83,7 +83,7 @@ class Archive:
 
     def __init__(self, file: ZipFile) -> None:
         self.file = file
-        self.manifest = parsed(contents.Manifest, self.small(contents.MANIFEST), "Its manifest")
+        self.manifest = self.record(contents.Manifest, contents.MANIFEST, "Its manifest")
 
     @contextmanager
     def member(self, name: str) -> Iterator[BufferedReader]:
@@ -97,18 +97,13 @@ class Archive:
         except DAMAGED as error:
             raise UnusableArchive(f"{name} is damaged: {error}") from error
 
-    def small(self, name: str) -> bytes:
-        """Return a small member whole."""
+    def record(self, kind: type[Kind], name: str, called: str = "") -> Kind:
+        """Return the record that a small member is; `called` is what errors call it."""
         with self.member(name) as member:
             content = member.read(SMALL_BYTES + 1)
         if len(content) > SMALL_BYTES:
             raise UnusableArchive(f"{name} is larger than {SMALL_BYTES:,} bytes.")
-        return content
-
-    def collection(self) -> contents.Collection:
-        """Return the collection without what is in it."""
-        name = contents.COLLECTION
-        return parsed(contents.Collection, self.small(name), name)
+        return parsed(kind, content, called or name)
 
     def lines(self, name: str, kind: type[Kind]) -> Iterator[Kind]:
         """Yield the records of a member, one in memory at a time."""

@@ -77,8 +77,8 @@ def restore(
     progress = watch or (lambda stage, done, total: None)
     with opened(path) as archive:
         archive.check(progress)
-        record = archive.collection()
-        states, embedded = examine(archive, progress)
+        record = archive.record(contents.Collection, contents.COLLECTION)
+        states, embedded = examine(archive, record, progress)
         refuse_dimensions(archive)
         collection = target(record, name or record.name)
         rows = collection.documents.order_by().values_list("source", "version", "sha1")
@@ -102,13 +102,15 @@ def restore(
     return restored
 
 
-def examine(archive: Archive, progress: Progress) -> tuple[dict[str, State], Counter[str]]:
+def examine(
+    archive: Archive, record: contents.Collection, progress: Progress
+) -> tuple[dict[str, State], Counter[str]]:
     """Go through everything once. Raises UnusableArchive.
 
     Returns source → state of the documents, and model → how many it has vectors of.
     """
     states, embedded = dict[str, State](), Counter[str]()
-    counts = Counter(calibrations=len(archive.collection().calibrations))
+    counts = Counter(calibrations=len(record.calibrations))
     copies = set[str]()
     total = archive.manifest.counts.get("documents", 0)
     for done, entry in enumerate(archive.entries(), start=1):
