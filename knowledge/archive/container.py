@@ -86,7 +86,7 @@ class Archive:
         self.manifest = self.record(contents.Manifest, contents.MANIFEST, "Its manifest")
 
     @contextmanager
-    def member(self, name: str) -> Iterator[BufferedReader]:
+    def member(self, name: str) -> Iterator["BufferedReader[RawIOBase]"]:
         """Open a member for reading."""
         try:
             # Line by line, zipfile alone is slow.
