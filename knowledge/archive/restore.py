@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import transaction
+from django.db.models import Model
 from pgvector import HalfVector
 
 from knowledge import changes, graph
@@ -37,6 +38,9 @@ from knowledge.models import (
 from knowledge.reindex.backfill import fill
 from knowledge.search import postings, vector_indexes
 
+BATCH = 1000  # rows of one INSERT
+
+Table = TypeVar("Table", bound=Model)
 State = tuple[int, str]  # a document's version, and the SHA-1 of the bytes it was read from
 
 
@@ -209,40 +213,40 @@ def put(collection: Collection, entry: Entry) -> None:
 def put_parts(document: Document, entry: Entry) -> None:
     """Insert what belongs to a document, in the caller's transaction."""
     record, collection = entry.document, document.collection
-    Version.objects.bulk_create(
-        Version(document=document, **version.model_dump(exclude={"document"}))
-        for version in entry.versions
-    )
-    Copy.objects.bulk_create(
-        Copy(document=document, collection=collection, **copy.model_dump())
-        for copy in record.copies
-    )
-    sections = Section.objects.bulk_create(
-        Section(document=document, **section.model_dump()) for section in record.sections
-    )
+    insert(Version, entry.versions, document=document)
+    insert(Copy, record.copies, document=document, collection=collection)
+    sections = insert(Section, record.sections, document=document)
     by_number = {section.number: section for section in sections}
     chunks = Chunk.objects.bulk_create(
         Chunk(document=document, **chunk.model_dump() | {"section": by_number[chunk.section]})
         for chunk in record.chunks
     )
-    owners: dict[Level, Sequence[Any]] = {
-        "documents": [document],
-        "sections": sections,
-        "chunks": chunks,
-    }
+    parts: dict[Level, Sequence[Any]] = {
+        "documents": [document], "sections": sections, "chunks": chunks
+    }  # fmt: skip
     for model, matrices in entry.vectors.items():
+        shared = {"collection": collection, "model": model}
         for level, vectors in matrices.items():
             table, owner = TABLES[level]
             table._default_manager.bulk_create(
-                table(
-                    collection=collection,
-                    model=model,
-                    embedding=HalfVector(vector),
-                    **{owner: each},
-                )
-                for each, vector in zip(owners[level], vectors, strict=True)
+                table(embedding=HalfVector(vector), **{owner: part}, **shared)
+                for part, vector in zip(parts[level], vectors, strict=True)
             )
     put_statements(document, chunks, record)
+
+
+def insert(
+    table: type[Table],
+    records: Iterable[contents.Record],
+    *,
+    ignore_conflicts: bool = False,
+    **fields: Any,
+) -> list[Table]:
+    """Insert a row per record, with these fields beside or instead of its own."""
+    rows = (table(**record.model_dump() | fields) for record in records)
+    return table._default_manager.bulk_create(
+        rows, batch_size=BATCH, ignore_conflicts=ignore_conflicts
+    )
 
 
 def put_statements(document: Document, chunks: Iterable[Chunk], record: contents.Document) -> None:
@@ -251,16 +255,10 @@ def put_statements(document: Document, chunks: Iterable[Chunk], record: contents
     By place and not by name as `knowledge.graph.write` has it: two kinds of things may be called
     the same.
     """
-    named = [(entity.name, entity.kind) for entity in record.entities]
-    ids = graph.entity_ids(document.collection, named)
-    graph.write_names(
-        document,
-        [
-            (pk, name)
-            for pk, entity in zip(ids, record.entities, strict=True)
-            for name in entity.names
-        ],
-    )
+    entities = [(entity.name, entity.kind) for entity in record.entities]
+    ids = graph.entity_ids(document.collection, entities)
+    called = zip(ids, record.entities, strict=True)
+    graph.write_names(document, [(pk, name) for pk, entity in called for name in entity.names])
     by_number = {chunk.number: chunk for chunk in chunks}
     Relation.objects.bulk_create(
         (
@@ -299,19 +297,9 @@ def put_knowledge(
             collection.golden_questions.all().delete()
             described = record.model_dump(include={"title", "description"})
             Collection.objects.filter(pk=collection.pk).update(**described)
-        Calibration.objects.bulk_create(
-            (
-                Calibration(collection=collection, **each.model_dump())
-                for each in record.calibrations
-            ),
-            ignore_conflicts=True,
-        )
         questions = archive.lines(contents.QUESTIONS, contents.Question)
-        GoldenQuestion.objects.bulk_create(
-            (GoldenQuestion(collection=collection, **each.model_dump()) for each in questions),
-            batch_size=1000,
-            ignore_conflicts=True,
-        )
+        insert(Calibration, record.calibrations, collection=collection, ignore_conflicts=True)
+        insert(GoldenQuestion, questions, collection=collection, ignore_conflicts=True)
     return collection.golden_questions.count()
 
 
