@@ -16,6 +16,17 @@ from knowledge.parsing.normalization import tokens, uniform
 from knowledge.parsing.outline import block_starts
 
 HEADINGS_KEPT = 3
+CHUNK_TOKENS = 600
+# The overlap is a fifth: of 600 tokens, 120.
+OVERLAP_SHARE = 5
+# Low in information is what takes less than a third: of 600 tokens, 200.
+LOW_SHARE = 3
+# A path longer than this is cut: the text must have most of the window.
+PATH_TOKENS = 64
+# What a block that doesn't fit is broken into, before the parts are put together again.
+GRAIN = 48
+# Counts of separate texts are exact but for words cut between them.
+NEAR = 16
 # What each kind of token is called that must not be cut just anywhere.
 WHOLE: dict[str, Literal["code", "table"]] = {
     "fence": "code",
@@ -27,6 +38,20 @@ Starts = Sequence[tuple[int, int]]  # as in `Page.starts`
 
 
 @dataclass(frozen=True)
+class Part:
+    """One chunk before it is stored."""
+
+    section: tuple[str, ...]  # the last three headings above it
+    text: str
+    page: int | None = None  # it begins on, where the document has pages
+
+    @property
+    def sha1(self) -> str:
+        """The digest of the text."""
+        return sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+@dataclass(frozen=True)
 class Block:
     """A heading, paragraph, list item, table or code block with the empty lines after it."""
 
@@ -34,89 +59,6 @@ class Block:
     level: int = 0  # of a heading
     kind: Literal["text", "code", "table"] = "text"
     page: int | None = None  # it begins on
-
-
-def sections(
-    title: str, content: str, starts: Starts = ()
-) -> Iterator[tuple[tuple[str, ...], list[Block]]]:
-    """Yield (headings above, blocks) for each stretch of text between headings."""
-    path: list[tuple[int, str]] = []
-    blocks: list[Block] = []
-    for block in split_blocks(content, starts):
-        if not block.level:
-            blocks.append(block)
-            continue
-        yield headings(path, title), blocks
-        path = [above for above in path if above[0] < block.level]
-        path.append((block.level, block.text))
-        blocks = []
-    yield headings(path, title), blocks
-
-
-def headings(path: Sequence[tuple[int, str]], title: str) -> tuple[str, ...]:
-    """Return the last three headings, without the title of the document."""
-    return tuple(text for _, text in path if text != title)[-HEADINGS_KEPT:]
-
-
-def split_blocks(content: str, starts: Starts = ()) -> Iterator[Block]:
-    """Yield the blocks of a Markdown text; list items are blocks of their own."""
-    lines = uniform(content).splitlines(keepends=True)
-    found = block_starts(content)
-    ends = [*(start.line for start in found[1:]), len(lines)]
-    for (begin, kind, heading, level), end in zip(found, ends, strict=False):
-        page = page_at(begin, starts)
-        if heading:
-            yield Block(heading, level=level, page=page)
-        else:
-            yield Block("".join(lines[begin:end]), kind=WHOLE.get(kind, "text"), page=page)
-
-
-def page_at(line: int, starts: Starts) -> int | None:
-    """Return the page that a line is on; None when there are no pages."""
-    place = bisect_right(starts, line, key=lambda start: start[0])
-    return starts[max(place - 1, 0)][1] if starts else None
-
-
-def inner_blocks(text: str) -> Iterator[Block]:
-    """Yield a list item or a quotation as its code and tables and what stands between them."""
-    lines = text.splitlines(keepends=True)
-    done = 0
-    for token in tokens(text, mdx=False):
-        if token.map is not None and token.type in WHOLE and token.map[0] >= done:
-            begin, end = token.map
-            if done < begin:
-                yield Block("".join(lines[done:begin]))
-            yield Block("".join(lines[begin:end]), kind=WHOLE[token.type])
-            done = end
-    if done < len(lines):
-        yield Block("".join(lines[done:]))
-
-
-CHUNK_TOKENS = 600
-# The overlap is a fifth: of 600 tokens, 120.
-OVERLAP_SHARE = 5
-# A path longer than this is cut: the text must have most of the window.
-PATH_TOKENS = 64
-# What a block that doesn't fit is broken into, before the parts are put together again.
-GRAIN = 48
-# Counts of separate texts are exact but for words cut between them.
-NEAR = 16
-
-
-def embedded(title: str, section: Sequence[str], text: str) -> str:
-    """Return what the embedding model sees of a chunk: where it stands, then what it says."""
-    return f"{heading_path(title, section)}\n\n{text}"
-
-
-def heading_path(title: str, section: Sequence[str]) -> str:
-    """Return "Title > Heading > Subheading", shortened when it would take too much room."""
-    path = [title, *section]
-    while len(path) > 1 and count_tokens(" > ".join(path)) > PATH_TOKENS:
-        del path[1]
-    heading = " > ".join(path)
-    while count_tokens(heading) > PATH_TOKENS:
-        heading = heading[: len(heading) * 3 // 4]
-    return heading
 
 
 class Room:
@@ -138,18 +80,82 @@ class Room:
         return total <= self.tokens
 
 
-@lru_cache(maxsize=4096)
-def size(text: str) -> int:
-    """Return the tokens of the text alone, without [CLS] and [SEP]."""
-    return count_tokens(text) - 2
+def chunk(
+    title: str,
+    content: str,
+    keywords: Sequence[str],
+    *,
+    window: int = WINDOW,
+    starts: Starts = (),
+) -> list[Part]:
+    """Return the chunks of a Markdown text, in order.
+
+    `window` is how many tokens the embedding model sees; a chunk takes at most that many under
+    its headings, and never more than 600. `starts` are the page's. A chunk is numbered by its
+    place, so its neighbours are those with the numbers beside its own.
+    """
+    parts = [
+        Part(section, text, page)
+        for section, blocks in sections(title, content, starts)
+        for text, page in pack(blocks, Room(title, section, window))
+    ]
+    return merge_low(parts, frozenset(keywords), title, window)
 
 
-def tokens_of(window: int) -> int:
-    """Return the most tokens a chunk may take for a model that sees so many."""
-    return min(CHUNK_TOKENS, window)
+def merge_low(
+    parts: Sequence[Part], keywords: frozenset[str], title: str, window: int = WINDOW
+) -> list[Part]:
+    """Return the parts with those low in information joined to a neighbour.
+
+    One that no neighbour has room for stays as it is; one without any neighbour is dropped.
+    """
+    merged: list[Part] = []
+    waiting: Part | None = None
+    for part in parts:
+        if waiting is not None:
+            joint = replace(joined(waiting, part), section=part.section, page=part.page)
+            if fits(joint, title, window):
+                part = joint
+            else:
+                merged.append(waiting)
+            waiting = None
+        if not is_low(part, keywords, window):
+            merged.append(part)
+        elif merged and not announces(part) and fits(joined(merged[-1], part), title, window):
+            merged[-1] = joined(merged[-1], part)
+        else:
+            waiting = part
+    return [*merged, waiting] if waiting is not None and (merged or announces(waiting)) else merged
 
 
-def packed(blocks: Sequence[Block], room: Room) -> Iterator[tuple[str, int | None]]:
+def fits(part: Part, title: str, window: int) -> bool:
+    """Tell whether the part fits into the window under its headings."""
+    return Room(title, part.section, window).fits([part.text])
+
+
+def joined(first: Part, second: Part) -> Part:
+    """Return both as one in the first one's section, the second's heading among the text."""
+    heading = f"**{second.section[-1]}**\n\n" if second.section not in {(), first.section} else ""
+    return replace(first, text=f"{first.text}\n\n{heading}{second.text}")
+
+
+def is_low(part: Part, keywords: frozenset[str], window: int) -> bool:
+    """Tell whether the part says too little to be found by.
+
+    Under a third of the chunk size, it either holds no keyword of the document or only announces
+    what follows.
+    """
+    if size(part.text) >= tokens_of(window) // LOW_SHARE:
+        return False
+    return announces(part) or not keywords & set(words(part.text))
+
+
+def announces(part: Part) -> bool:
+    """Tell whether the part leads over to the next: "Here are the options:"."""
+    return part.text.endswith((":", "\uff1a")) and "\n" not in part.text
+
+
+def pack(blocks: Sequence[Block], room: Room) -> Iterator[tuple[str, int | None]]:
     """Yield (text, page) with texts that fit, as few as possible.
 
     Where a cut falls, its last words are repeated. The page is that of the first words that are
@@ -163,21 +169,21 @@ def packed(blocks: Sequence[Block], room: Room) -> Iterator[tuple[str, int | Non
                 page = block.page
             elif not room.fits([*current, piece]):
                 yield "".join(current).strip(), page
-                current, page = carried(current, piece, room), block.page
+                current, page = overlap(current, piece, room), block.page
             current.append(piece)
     if "".join(current).strip():
         yield "".join(current).strip(), page
 
 
-def carried(before: Sequence[str], piece: str, room: Room) -> list[str]:
+def overlap(before: Sequence[str], piece: str, room: Room) -> list[str]:
     """Return the end of one chunk that opens the next: what leads over, and no more."""
-    kept: list[str] = []
+    tail: list[str] = []
     for candidate in reversed(before[1:]):
-        longer = [candidate, *kept]
+        longer = [candidate, *tail]
         if size("".join(longer)) > room.overlap or not room.fits([*longer, piece]):
             break
-        kept = longer
-    return kept
+        tail = longer
+    return tail
 
 
 def pieces(block: Block, room: Room) -> list[str]:
@@ -235,96 +241,84 @@ def splitter() -> MarkdownSplitter:
     return MarkdownSplitter.from_huggingface_tokenizer(tokenizer(), GRAIN, trim=False)
 
 
-__all__ = ["Part", "chunk", "embedded", "heading_path", "merged"]
-
-# Low in information is what takes less than a third: of 600 tokens, 200.
-LOW_SHARE = 3
-
-
-@dataclass(frozen=True)
-class Part:
-    """One chunk before it is stored."""
-
-    section: tuple[str, ...]  # the last three headings above it
-    text: str
-    page: int | None = None  # it begins on, where the document has pages
-
-    @property
-    def sha1(self) -> str:
-        """The digest of the text."""
-        return sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+def sections(
+    title: str, content: str, starts: Starts = ()
+) -> Iterator[tuple[tuple[str, ...], list[Block]]]:
+    """Yield (headings above, blocks) for each stretch of text between headings."""
+    path: list[tuple[int, str]] = []
+    blocks: list[Block] = []
+    for block in split_blocks(content, starts):
+        if not block.level:
+            blocks.append(block)
+            continue
+        yield headings(path, title), blocks
+        path = [above for above in path if above[0] < block.level]
+        path.append((block.level, block.text))
+        blocks = []
+    yield headings(path, title), blocks
 
 
-def chunk(
-    title: str,
-    content: str,
-    keywords: Sequence[str],
-    *,
-    window: int = WINDOW,
-    starts: Starts = (),
-) -> list[Part]:
-    """Return the chunks of a Markdown text, in order.
-
-    `window` is how many tokens the embedding model sees; a chunk takes at most that many under
-    its headings, and never more than 600. `starts` are the page's. A chunk is numbered by its
-    place, so its neighbours are those with the numbers beside its own.
-    """
-    parts = [
-        Part(section, text, page)
-        for section, blocks in sections(title, content, starts)
-        for text, page in packed(blocks, Room(title, section, window))
-    ]
-    return merged(parts, frozenset(keywords), title, window)
+def headings(path: Sequence[tuple[int, str]], title: str) -> tuple[str, ...]:
+    """Return the last three headings, without the title of the document."""
+    return tuple(text for _, text in path if text != title)[-HEADINGS_KEPT:]
 
 
-def merged(
-    parts: Sequence[Part], keywords: frozenset[str], title: str, window: int = WINDOW
-) -> list[Part]:
-    """Return the parts with those low in information joined to a neighbour.
-
-    One that no neighbour has room for stays as it is; one without any neighbour is dropped.
-    """
-    kept: list[Part] = []
-    waiting: Part | None = None
-    for part in parts:
-        if waiting is not None:
-            joint = replace(joined(waiting, part), section=part.section, page=part.page)
-            if fits(joint, title, window):
-                part = joint
-            else:
-                kept.append(waiting)
-            waiting = None
-        if not is_low(part, keywords, window):
-            kept.append(part)
-        elif kept and not announces(part) and fits(joined(kept[-1], part), title, window):
-            kept[-1] = joined(kept[-1], part)
+def split_blocks(content: str, starts: Starts = ()) -> Iterator[Block]:
+    """Yield the blocks of a Markdown text; list items are blocks of their own."""
+    lines = uniform(content).splitlines(keepends=True)
+    block_begins = block_starts(content)
+    ends = [*(start.line for start in block_begins[1:]), len(lines)]
+    for (begin, kind, heading, level), end in zip(block_begins, ends, strict=False):
+        page = page_at(begin, starts)
+        if heading:
+            yield Block(heading, level=level, page=page)
         else:
-            waiting = part
-    return [*kept, waiting] if waiting is not None and (kept or announces(waiting)) else kept
+            yield Block("".join(lines[begin:end]), kind=WHOLE.get(kind, "text"), page=page)
 
 
-def fits(part: Part, title: str, window: int) -> bool:
-    """Tell whether the part fits into the window under its headings."""
-    return Room(title, part.section, window).fits([part.text])
+def page_at(line: int, starts: Starts) -> int | None:
+    """Return the page that a line is on; None when there are no pages."""
+    place = bisect_right(starts, line, key=lambda start: start[0])
+    return starts[max(place - 1, 0)][1] if starts else None
 
 
-def joined(first: Part, second: Part) -> Part:
-    """Return both as one in the first one's section, the second's heading among the text."""
-    heading = f"**{second.section[-1]}**\n\n" if second.section not in {(), first.section} else ""
-    return replace(first, text=f"{first.text}\n\n{heading}{second.text}")
+def inner_blocks(text: str) -> Iterator[Block]:
+    """Yield a list item or a quotation as its code and tables and what stands between them."""
+    lines = text.splitlines(keepends=True)
+    done = 0
+    for token in tokens(text, mdx=False):
+        if token.map is not None and token.type in WHOLE and token.map[0] >= done:
+            begin, end = token.map
+            if done < begin:
+                yield Block("".join(lines[done:begin]))
+            yield Block("".join(lines[begin:end]), kind=WHOLE[token.type])
+            done = end
+    if done < len(lines):
+        yield Block("".join(lines[done:]))
 
 
-def is_low(part: Part, keywords: frozenset[str], window: int) -> bool:
-    """Tell whether the part says too little to be found by.
-
-    Under a third of the chunk size, it either holds no keyword of the document or only announces
-    what follows.
-    """
-    if size(part.text) >= tokens_of(window) // LOW_SHARE:
-        return False
-    return announces(part) or not keywords & set(words(part.text))
+def embedding_text(title: str, section: Sequence[str], text: str) -> str:
+    """Return what the embedding model sees of a chunk: where it stands, then what it says."""
+    return f"{heading_path(title, section)}\n\n{text}"
 
 
-def announces(part: Part) -> bool:
-    """Tell whether the part leads over to the next: "Here are the options:"."""
-    return part.text.endswith((":", "\uff1a")) and "\n" not in part.text
+def heading_path(title: str, section: Sequence[str]) -> str:
+    """Return "Title > Heading > Subheading", shortened when it would take too much room."""
+    path = [title, *section]
+    while len(path) > 1 and count_tokens(" > ".join(path)) > PATH_TOKENS:
+        del path[1]
+    heading = " > ".join(path)
+    while count_tokens(heading) > PATH_TOKENS:
+        heading = heading[: len(heading) * 3 // 4]
+    return heading
+
+
+@lru_cache(maxsize=4096)
+def size(text: str) -> int:
+    """Return the tokens of the text alone, without [CLS] and [SEP]."""
+    return count_tokens(text) - 2
+
+
+def tokens_of(window: int) -> int:
+    """Return the most tokens a chunk may take for a model that sees so many."""
+    return min(CHUNK_TOKENS, window)

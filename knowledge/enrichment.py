@@ -32,7 +32,7 @@ PARTICLE = 4  # letters: words of other languages up to this length are left out
 
 
 @dataclass(frozen=True)
-class Described:
+class Enrichment:
     """What a document is about, in its own language."""
 
     language: str
@@ -43,7 +43,7 @@ class Described:
     warnings: list[str] = field(default_factory=list)  # for who ingests it: what did not work
 
 
-Describer = Callable[[Page, Described], Described]
+Describer = Callable[[Page, Enrichment], Enrichment]
 
 _describers: list[Describer] = []
 
@@ -56,15 +56,15 @@ def register(describer: Describer) -> None:
     _describers.append(describer)
 
 
-def describe(page: Page, described: Described) -> Described:
+def describe(page: Page, enrichment: Enrichment) -> Enrichment:
     """Return what can be said about a page that has a title, at least what rules found.
 
     It is called once per new or changed document, while no transaction is open, and for several
     at once in threads.
     """
     for describer in _describers:
-        described = describer(page, described)
-    return described
+        enrichment = describer(page, enrichment)
+    return enrichment
 
 
 def says_all(page: Page) -> bool:
@@ -72,15 +72,15 @@ def says_all(page: Page) -> bool:
     return bool(page.description and page.summary and page.keypoints)
 
 
-def by_rules(page: Page) -> Described:
+def by_rules(page: Page) -> Enrichment:
     """Return what the page's own words say; what it says of itself is kept."""
-    spoken = page.language or language(page.content)
+    tongue = page.language or language(page.content)
     about = f"{page.description} {page.summary}"
-    found = keywords(page.title, page.content, about=about, language=spoken)
+    own_words = keywords(page.title, page.content, about=about, language=tongue)
     # Tags are few and say where a page belongs; what it speaks of is in its words.
-    weighty = list(dict.fromkeys([*page.keywords, *found]))[:KEYWORDS_LIMIT]
-    return Described(
-        language=spoken,
+    weighty = list(dict.fromkeys([*page.keywords, *own_words]))[:KEYWORDS_LIMIT]
+    return Enrichment(
+        language=tongue,
         description=page.description or description(page.content),
         summary=page.summary or summary(page.content, weighty),
         keypoints=page.keypoints or keypoints(page.content),
@@ -90,8 +90,8 @@ def by_rules(page: Page) -> Described:
 
 def words(text: str) -> list[str]:
     """Return the words of 3 to 23 letters in lower case, in order, English stop words left out."""
-    found = (word.lower() for word in WORD.findall(text))
-    return [word for word in found if 3 <= len(word) <= 23 and word not in STOP_WORDS]
+    lower = (word.lower() for word in WORD.findall(text))
+    return [word for word in lower if 3 <= len(word) <= 23 and word not in STOP_WORDS]
 
 
 def keywords(title: str, content: str, *, about: str = "", language: str = "en") -> list[str]:
@@ -100,9 +100,9 @@ def keywords(title: str, content: str, *, about: str = "", language: str = "en")
     The title counts most, then headings, then what the document says about itself, then text.
     """
     weights: Counter[str] = Counter()
-    headed = " ".join(headings(content))
+    heading_text = " ".join(headings(content))
     # (text, weight of a word, times it counts at most): repetition must not drown the title.
-    for text, weight, most in ((title, 8, 1), (headed, 4, 2), (about, 3, 2), (content, 1, 8)):
+    for text, weight, most in ((title, 8, 1), (heading_text, 4, 2), (about, 3, 2), (content, 1, 8)):
         for word, count in Counter(words(text)).items():
             weights[word] += weight * min(count, most)
     if language != "en":
@@ -138,16 +138,16 @@ def summary(content: str, weighty: Sequence[str]) -> str:
 
 def keypoints(content: str) -> list[str]:
     """Return the sentence that opens each section, the first six."""
-    opening = (opener(body) for body in outline.bodies(content))
-    return [shortened(each, LINE_LENGTH) for each in opening if each][:KEYPOINTS_LIMIT]
+    openings = (opening_sentence(body) for body in outline.bodies(content))
+    return [shortened(each, LINE_LENGTH) for each in openings if each][:KEYPOINTS_LIMIT]
 
 
 def description(content: str) -> str:
     """Return the sentence the text begins with."""
-    return shortened(opener(content), LINE_LENGTH)
+    return shortened(opening_sentence(content), LINE_LENGTH)
 
 
-def opener(text: str) -> str:
+def opening_sentence(text: str) -> str:
     """Return the first statement that is no code; nothing when there is none."""
     return next((each for each in split(text) if not FENCE.match(each)), "")
 

@@ -15,22 +15,14 @@ from knowledge.collections import named
 from knowledge.models import Chunk, Collection, Document, Entity, EntityName, Relation
 from knowledge.parsing import Page
 
-LONGEST = 200
+LONGEST_NAME, LONGEST_KIND, LONGEST_PREDICATE = 200, 40, 80
 APART = re.compile(r"[\W_]+")
-
-
-def key(name: str) -> str:
-    """Return the name in lower case, compatible letters made one, without punctuation."""
-    plain = unicodedata.normalize("NFKC", name).casefold()
-    return APART.sub(" ", plain).strip()[:LONGEST].strip()
-
-
 # A name of fewer letters stands in most questions by accident.
-SHORTEST = 3
+SHORTEST_IN_QUESTION = 3
 LIMIT = 20
 
 # Relations between two things that were asked for come first, then what began last.
-STATEMENT = """
+SEARCH = """
 WITH asked AS (
     SELECT DISTINCT entity.id FROM knowledge_entityname AS name
         JOIN knowledge_entity AS entity ON entity.id = name.entity_id
@@ -55,57 +47,17 @@ BY_NAME = "name.key = ANY(%(keys)s)"
 IN_QUESTION = """length(name.key) >= %(shortest)s
     AND position(' ' || name.key || ' ' IN ' ' || %(question)s || ' ') > 0"""
 
-
-@dataclass(frozen=True)
-class Found:
-    """A relation, and the chunk of the document that states it."""
-
-    subject: str
-    subject_kind: str
-    predicate: str
-    object: str
-    object_kind: str
-    valid_from: date | None
-    valid_to: date | None
-    document_id: str
-    chunk_id: int
-
-
-def graph_search(
-    asked: str | Sequence[str],
-    *,
-    collections: Sequence[str] = (),
-    at: date | None = None,
-    limit: int = LIMIT,
-) -> list[Found]:
-    """Return at most `limit` relations of the things that are asked for.
-
-    `asked` is a question, whose words are looked up among all names, or a list of names.
-    `collections` as for `knowledge.search`; `at` leaves out what does not hold on that day.
-    Raises UnknownCollection.
-    """
-    if collections:
-        places = [each.pk for each in named(collections)]
-    else:
-        usual = Collection.objects.filter(only_by_name=False)
-        places = list(usual.values_list("pk", flat=True))
-    is_question = isinstance(asked, str)
-    values: dict[str, Any] = {
-        "collections": places,
-        "keys": [] if is_question else [key(name) for name in asked],
-        "question": key(asked) if isinstance(asked, str) else "",
-        "shortest": SHORTEST,
-        "at": at,
-        "limit": limit,
-    }
-    with connection.cursor() as cursor:
-        condition = IN_QUESTION if is_question else BY_NAME
-        cursor.execute(STATEMENT.format(condition=condition), values)
-        return [Found(*row) for row in cursor.fetchall()]
+NAMED_BY = "SELECT DISTINCT entity_id FROM knowledge_entityname WHERE document_id = ANY(%s)"
+# Relations need no look: who is named in one is named by its document.
+PRUNE = """
+DELETE FROM knowledge_entity AS entity WHERE id = ANY(%s) AND NOT EXISTS (
+    SELECT FROM knowledge_entityname AS name WHERE name.entity_id = entity.id
+)
+"""
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedEntity:
     """An entity as a document names it."""
 
     name: str
@@ -114,7 +66,7 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Stated:
+class StatedRelation:
     """A relation between two entities, each by one of its names."""
 
     subject: str
@@ -129,45 +81,91 @@ class Stated:
 class Graph:
     """What one document states."""
 
-    entities: tuple[Named, ...] = ()
-    relations: tuple[Stated, ...] = ()
+    entities: tuple[NamedEntity, ...] = ()
+    relations: tuple[StatedRelation, ...] = ()
     warnings: tuple[str, ...] = ()  # for who ingests it: what did not work
 
 
-Drawer = Callable[[Page, Sequence[Part]], Graph]
+@dataclass(frozen=True)
+class FoundRelation:
+    """A relation, and the chunk of the document that states it."""
 
-_drawers: list[Drawer] = []
+    subject: str
+    subject_kind: str
+    predicate: str
+    object: str
+    object_kind: str
+    valid_from: date | None
+    valid_to: date | None
+    document_id: str
+    chunk_id: int
 
 
-def register(drawer: Drawer) -> None:
-    """Let `drawer(page, parts)` say what a document states. It takes its time, and raises nothing.
+def key(name: str) -> str:
+    """Return the name in lower case, compatible letters made one, without punctuation."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return APART.sub(" ", plain).strip()[:LONGEST_NAME].strip()
+
+
+def graph_search(
+    query: str | Sequence[str],
+    *,
+    collections: Sequence[str] = (),
+    at: date | None = None,
+    limit: int = LIMIT,
+) -> list[FoundRelation]:
+    """Return at most `limit` relations of the things that are asked for.
+
+    `query` is a question, whose words are looked up among all names, or a list of names.
+    `collections` as for `knowledge.search`; `at` leaves out what does not hold on that day.
+    Raises UnknownCollection.
+    """
+    if collections:
+        ids = [collection.pk for collection in named(collections)]
+    else:
+        usual = Collection.objects.filter(only_by_name=False)
+        ids = list(usual.values_list("pk", flat=True))
+    is_question = isinstance(query, str)
+    values: dict[str, Any] = {
+        "collections": ids,
+        "keys": [] if is_question else [key(name) for name in query],
+        "question": key(query) if isinstance(query, str) else "",
+        "shortest": SHORTEST_IN_QUESTION,
+        "at": at,
+        "limit": limit,
+    }
+    with connection.cursor() as cursor:
+        condition = IN_QUESTION if is_question else BY_NAME
+        cursor.execute(SEARCH.format(condition=condition), values)
+        return [FoundRelation(*row) for row in cursor.fetchall()]
+
+
+Extractor = Callable[[Page, Sequence[Part]], Graph]
+
+_extractors: list[Extractor] = []
+
+
+def register(extractor: Extractor) -> None:
+    """Let `extractor(page, parts)` say what a document states. It takes time, and raises nothing.
 
     `parts` are the chunks as they will be stored.
     """
-    _drawers.append(drawer)
+    _extractors.append(extractor)
 
 
-def draw(page: Page, parts: Sequence[Part]) -> Graph:
+def extract(page: Page, parts: Sequence[Part]) -> Graph:
     """Return what the page states; nothing unless KNOWLEDGE_GRAPH is set.
 
     It is called once per new or changed document, while no transaction is open, and for several
     at once in threads.
     """
-    drawn = [drawer(page, parts) for drawer in _drawers] if settings.KNOWLEDGE_GRAPH else []
+    extractors = _extractors if settings.KNOWLEDGE_GRAPH else []
+    graphs = [extractor(page, parts) for extractor in extractors]
     return Graph(
-        entities=tuple(each for graph in drawn for each in graph.entities),
-        relations=tuple(each for graph in drawn for each in graph.relations),
-        warnings=tuple(each for graph in drawn for each in graph.warnings),
+        entities=tuple(entity for graph in graphs for entity in graph.entities),
+        relations=tuple(relation for graph in graphs for relation in graph.relations),
+        warnings=tuple(warning for graph in graphs for warning in graph.warnings),
     )
-
-
-TOUCHED = "SELECT DISTINCT entity_id FROM knowledge_entityname WHERE document_id = ANY(%s)"
-# Relations need no look: who is named in one is named by its document.
-PRUNE = """
-DELETE FROM knowledge_entity AS entity WHERE id = ANY(%s) AND NOT EXISTS (
-    SELECT FROM knowledge_entityname AS name WHERE name.entity_id = entity.id
-)
-"""
 
 
 def write(document: Document, chunks: Sequence[Chunk], graph: Graph) -> None:
@@ -175,98 +173,98 @@ def write(document: Document, chunks: Sequence[Chunk], graph: Graph) -> None:
 
     A relation is left out when one of its ends is no entity, or its chunk is none.
     """
-    before = touched([document.pk])
+    before = entities_named_by([document.pk])
     if before:
         Relation.objects.filter(document=document).delete()
         EntityName.objects.filter(document=document).delete()
     if graph.entities:
-        called = write_entities(document, graph.entities)
-        write_relations(document, chunks, graph.relations, called)
+        ids = write_entities(document, graph.entities)
+        write_relations(document, chunks, graph.relations, ids)
     prune(before)
 
 
-def write_entities(document: Document, entities: Iterable[Named]) -> dict[str, int]:
+def write_entities(document: Document, entities: Iterable[NamedEntity]) -> dict[str, int]:
     """Insert those that are new with their names; return the entities' ids by the key of a name."""
-    there = {(key(each.name), each.kind[:40]): each for each in entities if key(each.name)}
-    known = stored(document.collection, there)
-    called: dict[str, int] = {}
-    names = {}
-    for place, entity in there.items():
-        for name in (entity.name, *entity.aliases):
-            if key(name):
-                names[known[place], key(name)] = name.strip()[:LONGEST]
-                # Its own name means an entity more than another's alias does.
-                called.setdefault(key(name), known[place])
-        called[place[0]] = known[place]
-    EntityName.objects.bulk_create(
-        EntityName(entity_id=entity, document=document, name=name, key=made)
-        for (entity, made), name in names.items()
+    # Of several with the same name and kind, the last.
+    distinct = {(key(each.name), each.kind[:LONGEST_KIND]): each for each in entities}
+    nameable = {place: entity for place, entity in distinct.items() if place[0]}
+    ids = entity_ids(
+        document.collection, [(entity.name, kind) for (_, kind), entity in nameable.items()]
     )
-    return called
+    by_name: dict[str, int] = {}
+    names = []
+    for pk, ((own, _), entity) in zip(ids, nameable.items(), strict=True):
+        for name in filter(key, (entity.name, *entity.aliases)):
+            names.append((pk, name))
+            by_name.setdefault(key(name), pk)
+        # Its own name means an entity more than another's alias does.
+        by_name[own] = pk
+    write_names(document, names)
+    return by_name
 
 
-def stored(
-    collection: Collection, entities: dict[tuple[str, str], Named]
-) -> dict[tuple[str, str], int]:
-    """Return the id of each entity by key and kind, inserted where it is missing."""
+def entity_ids(collection: Collection, entities: Sequence[tuple[str, str]]) -> list[int]:
+    """Return the id of each (name, kind), inserted where it is missing."""
+    keys = [(key(name), kind) for name, kind in entities]
     Entity.objects.bulk_create(
         [
-            Entity(collection=collection, name=each.name.strip()[:LONGEST], key=made, kind=kind)
-            for (made, kind), each in entities.items()
+            Entity(
+                collection=collection, name=name.strip()[:LONGEST_NAME], key=key(name), kind=kind
+            )
+            for name, kind in entities
         ],
         ignore_conflicts=True,
     )
-    found = Entity.objects.filter(collection=collection, key__in=[made for made, _ in entities])
-    return {(made, kind): pk for pk, made, kind in found.values_list("pk", "key", "kind")}
+    rows = Entity.objects.filter(collection=collection, key__in=[name for name, _ in keys])
+    ids = {(name, kind): pk for pk, name, kind in rows.values_list("pk", "key", "kind")}
+    return [ids[each] for each in keys]
+
+
+def write_names(document: Document, names: Iterable[tuple[int, str]]) -> None:
+    """Insert by which names the document calls entities, each in its last spelling."""
+    spellings = {(entity, key(name)): name.strip()[:LONGEST_NAME] for entity, name in names}
+    EntityName.objects.bulk_create(
+        EntityName(entity_id=entity, document=document, name=name, key=its_key)
+        for (entity, its_key), name in spellings.items()
+    )
 
 
 def write_relations(
-    document: Document, chunks: Sequence[Chunk], relations: Iterable[Stated], called: dict[str, int]
+    document: Document,
+    chunks: Sequence[Chunk],
+    relations: Iterable[StatedRelation],
+    ids: dict[str, int],
 ) -> None:
     """Insert the relations between entities of those names."""
     Relation.objects.bulk_create(
         [
             Relation(
                 document=document,
-                chunk=chunks[each.part],
-                subject_id=called[key(each.subject)],
-                predicate=" ".join(each.predicate.split())[:80],
-                object_id=called[key(each.object)],
-                valid_from=each.valid_from,
-                valid_to=each.valid_to,
+                chunk=chunks[relation.part],
+                subject_id=ids[key(relation.subject)],
+                predicate=" ".join(relation.predicate.split())[:LONGEST_PREDICATE],
+                object_id=ids[key(relation.object)],
+                valid_from=relation.valid_from,
+                valid_to=relation.valid_to,
             )
-            for each in relations
-            if key(each.subject) in called
-            and key(each.object) in called
-            and 0 <= each.part < len(chunks)
+            for relation in relations
+            if key(relation.subject) in ids
+            and key(relation.object) in ids
+            and 0 <= relation.part < len(chunks)
         ],
         ignore_conflicts=True,
     )
 
 
-def touched(documents: Iterable[str]) -> list[int]:
+def entities_named_by(documents: Iterable[str]) -> list[int]:
     """Return the ids of the entities that the documents with these ids name."""
     with connection.cursor() as cursor:
-        cursor.execute(TOUCHED, [list(documents)])
+        cursor.execute(NAMED_BY, [list(documents)])
         return [entity for (entity,) in cursor.fetchall()]
 
 
 def prune(entities: Iterable[int]) -> None:
     """Delete those of the entities that no document names any more."""
-    if going := list(entities):
+    if ids := list(entities):
         with connection.cursor() as cursor:
-            cursor.execute(PRUNE, [going])
-
-
-__all__ = [
-    "Found",
-    "Graph",
-    "Named",
-    "Stated",
-    "draw",
-    "graph_search",
-    "prune",
-    "register",
-    "touched",
-    "write",
-]
+            cursor.execute(PRUNE, [ids])

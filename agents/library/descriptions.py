@@ -16,7 +16,7 @@ from agents.models import ModelCall
 from agents.names import ENRICHMENT
 from knowledge import enrichment, model_calls
 from knowledge.changes import digest
-from knowledge.enrichment import Described
+from knowledge.enrichment import Enrichment
 from knowledge.parsing import Page
 from prompts.prompt import Prompt
 
@@ -42,7 +42,7 @@ def register() -> None:
     )
 
 
-def describe(page: Page, by_rules: Described) -> Described:
+def describe(page: Page, by_rules: Enrichment) -> Enrichment:
     """Return the model's description, of a failure the one by rules with a warning.
 
     One call per text: whoever asks about the same text again gets the same reply, however long
@@ -102,7 +102,7 @@ def outline(page: Page) -> str:
     return "\n".join(enrichment.headings(page.content))[:OUTLINE]
 
 
-def merged(page: Page, by_rules: Described, by_model: Description) -> Described:
+def merged(page: Page, by_rules: Enrichment, by_model: Description) -> Enrichment:
     """Return the page's own words first, then the model's, then those found by rules."""
     model_words = [word for each in by_model.keywords for word in enrichment.words(each)]
     keywords = list(dict.fromkeys([*page.keywords, *model_words, *by_rules.keywords]))

@@ -13,7 +13,7 @@ from agents.library.descriptions import first_answers, has_model, model_of
 from agents.llm.outcomes import ModelFailure
 from knowledge import graph, model_calls
 from knowledge.chunking import Part
-from knowledge.graph import Graph, Named, Stated
+from knowledge.graph import Graph, NamedEntity, StatedRelation
 from knowledge.parsing import Page
 from prompts.prompt import Block, Prompt
 
@@ -90,7 +90,9 @@ def draw(page: Page, parts: Sequence[Part]) -> Graph:
         return Graph(warnings=(f"no relations were taken in, the model failed: {failure}",))
     left = len(parts) - len(blocks)
     return Graph(
-        entities=tuple(Named(each.name, each.kind, tuple(each.aliases)) for each in reply.entities),
+        entities=tuple(
+            NamedEntity(each.name, each.kind, tuple(each.aliases)) for each in reply.entities
+        ),
         relations=tuple(map(stated, reply.relations)),
         warnings=(f"relations were taken in without its last {left} chunks",) if left else (),
     )
@@ -109,12 +111,12 @@ def readable(parts: Sequence[Part]) -> list[Block]:
     return blocks
 
 
-def stated(tie: Tie) -> Stated:
+def stated(tie: Tie) -> StatedRelation:
     """Return the relation with its days; a time that ends before it begins is none."""
     begin, end = day(tie.valid_from), day(tie.valid_to, is_last=True)
     if begin and end and begin > end:
         begin = end = None
-    return Stated(tie.subject, tie.predicate, tie.object, tie.part - 1, begin, end)
+    return StatedRelation(tie.subject, tie.predicate, tie.object, tie.part - 1, begin, end)
 
 
 def day(text: str, *, is_last: bool = False) -> date | None:

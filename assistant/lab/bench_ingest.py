@@ -170,7 +170,7 @@ def encoders(texts: Sequence[str], tell: Tell) -> dict[str, float]:
 
     Both take turns, so that noise of the machine hits them alike; the best round counts.
     """
-    runtime = LOCAL.loaded()
+    runtime = LOCAL.runtime()
     # Spread over the folder: the first documents may be the shortest.
     some = list(texts)[:: max(1, len(texts) // ENCODED)][:ENCODED]
     best: dict[str, float] = {}

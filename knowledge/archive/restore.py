@@ -1,40 +1,24 @@
-"""Importing: an archive into a collection, a document at a time."""
+"""Restore: an archive into a collection, a document at a time."""
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter
+from typing import Any, TypeVar
 
-import numpy as np
 from django.db import transaction
-from numpy.typing import NDArray
+from django.db.models import Model
 from pgvector import HalfVector
 
-from knowledge import changes, chunking, graph
-from knowledge.archive import archive_format
-from knowledge.archive.archive_format import (
-    CollectionDiffers,
-    CollectionRecord,
-    Described,
-    DocumentRecord,
-    QuestionRecord,
-    UnusableArchive,
-    restate,
-)
-from knowledge.archive.container import (
-    Archive,
-    Entry,
-    Inventory,
-    Matrices,
-    State,
-    entries,
-    examine,
-    opened,
-    validated,
-)
-from knowledge.embedding import Embedder, registry
-from knowledge.errors import InvalidCollectionName
+from knowledge import changes, graph
+from knowledge.archive import contents
+from knowledge.archive.container import Archive, Progress, opened
+from knowledge.archive.contents import TABLES, Entry, Level, UnusableArchive
+from knowledge.embedding import registry
+from knowledge.errors import InvalidCollectionName, KnowledgeError
 from knowledge.identifiers import LOCAL_DIMENSIONS, LOCAL_MODEL
 from knowledge.ingestion.removal import delete
 from knowledge.ingestion.store import at, free_id, take_turns
@@ -42,120 +26,26 @@ from knowledge.models import (
     COLLECTION_NAME,
     Calibration,
     Chunk,
-    ChunkVector,
     Collection,
     Copy,
     Document,
     DocumentVector,
     GoldenQuestion,
+    Relation,
     Section,
-    SectionVector,
     Version,
 )
+from knowledge.reindex.backfill import fill
 from knowledge.search import postings, vector_indexes
 
+BATCH = 1000  # rows of one INSERT
 
-def put(collection: Collection, entry: Entry) -> None:
-    """Write a document with all that belongs to it, in place of one of the same source."""
-    record = entry.document
-    with transaction.atomic():
-        take_turns(collection)
-        former = at(collection, record.source)
-        # Answers cite it by its id.
-        identity = former.pk if former else free_id(collection, record.source)
-        before = graph.touched([identity])
-        if former:
-            former.delete()
-            changes.tell([identity])
-        sources = [record.source, *(copy.source for copy in record.copies)]
-        collection.copies.filter(source__in=sources).delete()
-        document = Document.objects.create(
-            id=identity,
-            collection=collection,
-            **{name: getattr(record, name) for name in Described.model_fields},
-        )
-        put_history(document, entry)
-        sections = Section.objects.bulk_create(
-            Section(document=document, **each.model_dump()) for each in record.sections
-        )
-        by_number = {section.number: section for section in sections}
-        chunks = Chunk.objects.bulk_create(
-            Chunk(
-                document=document,
-                section=by_number[each.section],
-                **each.model_dump(exclude={"section"}),
-            )
-            for each in record.chunks
-        )
-        for model, vectors in entry.vectors.items():
-            put_vectors(document, sections, chunks, model, vectors)
-        restate(document, chunks, record)
-        graph.prune(before)
-        postings.write(document)
+Table = TypeVar("Table", bound=Model)
+State = tuple[int, str]  # a document's version, and the SHA-1 of the bytes it was read from
 
 
-def put_history(document: Document, entry: Entry) -> None:
-    """Insert what the document said before, and where else it lies."""
-    Version.objects.bulk_create(
-        Version(document=document, **each.model_dump(exclude={"document"}))
-        for each in entry.versions
-    )
-    Copy.objects.bulk_create(
-        Copy(document=document, collection=document.collection, **each.model_dump())
-        for each in entry.document.copies
-    )
-
-
-def put_vectors(
-    document: Document,
-    sections: list[Section],
-    chunks: list[Chunk],
-    model: str,
-    vectors: Matrices,
-) -> None:
-    """Insert the vectors of one model."""
-    place = {"collection": document.collection, "model": model}
-    DocumentVector.objects.create(
-        document=document, embedding=HalfVector(vectors["documents"][0]), **place
-    )
-    SectionVector.objects.bulk_create(
-        SectionVector(section=section, embedding=HalfVector(vector), **place)
-        for section, vector in zip(sections, vectors["sections"], strict=True)
-    )
-    ChunkVector.objects.bulk_create(
-        ChunkVector(chunk=chunk, embedding=HalfVector(vector), **place)
-        for chunk, vector in zip(chunks, vectors["chunks"], strict=True)
-    )
-
-
-def embedded(record: DocumentRecord, embedder: Embedder) -> Matrices:
-    """Return vectors of a document that came without. Raises EmbeddingUnavailable."""
-    paths = {section.number: section.path for section in record.sections}
-    texts = [
-        chunking.embedded(record.title, paths[chunk.section], chunk.text) for chunk in record.chunks
-    ]
-    chunks = embedder.encode(texts)
-    everything = list(range(len(chunks)))
-    within = [
-        [row for row, chunk in enumerate(record.chunks) if chunk.section == section.number]
-        or everything  # a section that is all heading
-        for section in record.sections
-    ]
-    return {
-        "documents": means(chunks, [everything]),
-        "sections": means(chunks, within),
-        "chunks": chunks.astype(np.float16),
-    }
-
-
-def means(vectors: NDArray[np.float32], groups: list[list[int]]) -> NDArray[np.float16]:
-    """Return the unit vector in the direction of the mean of each group of rows."""
-    centres = np.stack([vectors[rows].mean(axis=0) for rows in groups])
-    lengths = np.linalg.norm(centres, axis=1, keepdims=True)
-    return (centres / np.where(lengths > 0, lengths, 1.0)).astype(np.float16)
-
-
-Watch = Callable[[str, int, int], None]  # told what is under way, how much of it, of how much
+class CollectionDiffers(KnowledgeError):
+    """The collection that is there holds something else than the archive."""
 
 
 @dataclass
@@ -175,44 +65,82 @@ class Restored:
 
 
 def restore(
-    path: Path, *, name: str = "", replace: bool = False, watch: Watch | None = None
+    path: Path, *, name: str = "", replace: bool = False, watch: Progress | None = None
 ) -> Restored:
     """Import the archive into the collection `name`, or the one it was exported from.
 
     Everything in it is checked before anything is written. An import that was interrupted is
     continued by the next: documents that are there in the same version are left alone. Vectors
-    come from the archive; only those of the collection's model that it lacks are computed.
+    come from the archive; only those of the collection's model that it lacks are computed, when
+    all documents are there.
 
     Raises UnusableArchive, InvalidCollectionName, EmbeddingUnavailable, and CollectionDiffers when
     the collection holds something else, unless `replace` makes it what the archive says.
     """
     begin = perf_counter()
-    tell = watch or (lambda stage, done, total: None)
+    progress = watch or (lambda stage, done, total: None)
     with opened(path) as archive:
-        archive.check(lambda done, total: tell("checking", done, total))
-        record = validated(
-            CollectionRecord, archive.start(archive_format.COLLECTION), archive_format.COLLECTION
-        )
-        inventory = examine(archive, lambda done, total: tell("reading", done, total))
+        archive.check(progress)
+        record = archive.record(contents.Collection, contents.COLLECTION)
+        states, embedded = examine(archive, record, progress)
         refuse_dimensions(archive)
         collection = target(record, name or record.name)
-        there = states_of(collection)
+        rows = collection.documents.order_by().values_list("source", "version", "sha1")
+        present = {source: (version, sha1) for source, version, sha1 in rows.iterator()}
         if not replace:
-            refuse_difference(collection, there, inventory)
-        restored = Restoring(archive, collection, there, tell).run(inventory)
-        restored.removed = remove(collection, there, inventory) if replace else 0
+            refuse_difference(collection, present, states)
+        restored = put_documents(archive, collection, present, progress)
+        if replace:
+            restored.removed = remove(collection, present.keys() - states.keys())
         restored.questions = put_knowledge(archive, record, collection, replace=replace)
+        if lacking := len(states) - embedded[collection.embedding_model]:
+            model = registry.named(collection.embedding_model)
+            restored.embedded = fill(collection, model, partial(progress, "embedding"))
+            restored.remarks.append(
+                f"The archive holds no vectors of {collection.embedding_model} for {lacking:,} "
+                "documents: these were embedded."
+            )
         index(archive, collection)
     postings.refresh(collection.pk)
     restored.seconds = round(perf_counter() - begin, 2)
     return restored
 
 
+def examine(
+    archive: Archive, record: contents.Collection, progress: Progress
+) -> tuple[dict[str, State], Counter[str]]:
+    """Go through everything once. Raises UnusableArchive.
+
+    Returns source → state of the documents, and model → how many it has vectors of.
+    """
+    states, embedded = dict[str, State](), Counter[str]()
+    counts = Counter(calibrations=len(record.calibrations))
+    copies = set[str]()
+    total = archive.manifest.counts.get("documents", 0)
+    for done, entry in enumerate(archive.entries(), start=1):
+        progress("reading", done, total)
+        document = entry.document
+        sources = [copy.source for copy in document.copies]
+        versions = {version.number for version in entry.versions}
+        if document.source in states or len(versions) < len(entry.versions):
+            raise UnusableArchive(f"It holds {document.source!r} or a version of it twice.")
+        if len({*sources}) < len(sources) or not copies.isdisjoint(sources):
+            raise UnusableArchive(f"It holds a copy of {document.source!r} twice.")
+        copies.update(sources)
+        states[document.source] = document.version, document.sha1
+        embedded.update(entry.vectors.keys())
+        counts.update(entry.counts)
+    counts["questions"] = sum(1 for _ in archive.lines(contents.QUESTIONS, contents.Question))
+    if counts != Counter(archive.manifest.counts):
+        raise UnusableArchive("It holds more or less than its manifest says.")
+    return states, embedded
+
+
 def refuse_dimensions(archive: Archive) -> None:
     """Raise UnusableArchive for vectors that could not be compared with those of this database."""
     for model in archive.manifest.models:
-        there = DocumentVector.objects.filter(model=model.name).values_list("embedding", flat=True)
-        known = LOCAL_DIMENSIONS if model.name == LOCAL_MODEL else len(there.first() or [])
+        stored = DocumentVector.objects.filter(model=model.name).values_list("embedding", flat=True)
+        known = LOCAL_DIMENSIONS if model.name == LOCAL_MODEL else len(stored.first() or [])
         if known and known != model.dimensions:
             raise UnusableArchive(
                 f"Its vectors of {model.name} have {model.dimensions} dimensions, and here that "
@@ -220,37 +148,19 @@ def refuse_dimensions(archive: Archive) -> None:
             )
 
 
-def index(archive: Archive, collection: Collection) -> None:
-    """Have the vectors that are searched indexed. Outside a transaction."""
-    model = collection.embedding_model
-    known = {each.name: each.dimensions for each in archive.manifest.models}
-    if DocumentVector.objects.filter(collection=collection, model=model).exists():
-        vector_indexes.ensure(model, known.get(model) or registry.named(model).dimensions)
-
-
-def target(record: CollectionRecord, name: str) -> Collection:
+def target(record: contents.Collection, name: str) -> Collection:
     """Return the collection, made when missing. Raises InvalidCollectionName."""
     if not re.match(COLLECTION_NAME, name):
         raise InvalidCollectionName(name)
-    described = {
-        "title": record.title,
-        "description": record.description,
-        "embedding_model": record.embedding_model,
-    }
+    described = record.model_dump(include={"title", "description", "embedding_model"})
     return Collection.objects.get_or_create(name=name, defaults=described)[0]
 
 
-def states_of(collection: Collection) -> dict[str, State]:
-    """Return source → state of what is there."""
-    found = collection.documents.order_by().values_list("source", "version", "sha1")
-    return {source: (version, sha1) for source, version, sha1 in found.iterator()}
-
-
 def refuse_difference(
-    collection: Collection, there: dict[str, State], inventory: Inventory
+    collection: Collection, present: Mapping[str, State], states: Mapping[str, State]
 ) -> None:
     """Raise CollectionDiffers unless all that is there is in the archive, too."""
-    other = [source for source, state in there.items() if inventory.states.get(source) != state]
+    other = [source for source, state in present.items() if states.get(source) != state]
     if other:
         raise CollectionDiffers(
             f"There is a collection {collection.name!r} already, and {len(other):,} of its "
@@ -260,66 +170,122 @@ def refuse_difference(
         )
 
 
-@dataclass
-class Restoring:
-    """One import under way."""
-
-    archive: Archive
-    collection: Collection
-    there: dict[str, State]
-    tell: Watch
-
-    def run(self, inventory: Inventory) -> Restored:
-        """Write what is not there yet. Raises EmbeddingUnavailable."""
-        restored = Restored(self.collection.name)
-        restored.remarks = list(self.remarks(inventory))
-        total = len(inventory.states)
-        for done, entry in enumerate(entries(self.archive), start=1):
-            source = entry.document.source
-            if self.there.get(source) == entry.state:
-                restored.unchanged += 1
-            else:
-                full = self.complete(entry)
-                put(self.collection, full)
-                restored.chunks += len(entry.document.chunks)
-                restored.embedded += len(entry.document.chunks) if full is not entry else 0
-                restored.new += source not in self.there
-                restored.replaced += source in self.there
-            self.tell("importing", done, total)
-        return restored
-
-    def complete(self, entry: Entry) -> Entry:
-        """Return the document with vectors of the collection's model."""
-        model = self.collection.embedding_model
-        if model in entry.vectors or not entry.document.chunks:
-            return entry
-        vectors = embedded(entry.document, registry.named(model))
-        return Entry(entry.document, entry.versions, entry.vectors | {model: vectors})
-
-    def remarks(self, inventory: Inventory) -> list[str]:
-        """Return what whoever imports it should know."""
-        model = self.collection.embedding_model
-        lacking = len(inventory.states) - inventory.embedded[model]
-        if not lacking:
-            return []
-        return [
-            f"The archive holds no vectors of {model} for {lacking:,} documents: "
-            "these were embedded."
-        ]
+def put_documents(
+    archive: Archive, collection: Collection, present: Mapping[str, State], progress: Progress
+) -> Restored:
+    """Write the documents that are not there yet."""
+    restored = Restored(collection.name)
+    total = archive.manifest.counts.get("documents", 0)
+    for done, entry in enumerate(archive.entries(), start=1):
+        document = entry.document
+        if present.get(document.source) == (document.version, document.sha1):
+            restored.unchanged += 1
+        else:
+            put(collection, entry)
+            restored.chunks += len(document.chunks)
+            restored.new += document.source not in present
+            restored.replaced += document.source in present
+        progress("importing", done, total)
+    return restored
 
 
-def remove(collection: Collection, there: dict[str, State], inventory: Inventory) -> int:
+def put(collection: Collection, entry: Entry) -> None:
+    """Write a document with all that belongs to it, in place of one of the same source."""
+    record = entry.document
+    with transaction.atomic():
+        take_turns(collection)
+        former = at(collection, record.source)
+        # Answers cite it by its id.
+        identity = former.pk if former else free_id(collection, record.source)
+        named_before = graph.entities_named_by([identity])
+        if former:
+            former.delete()
+            changes.tell([identity])
+        sources = [record.source, *(copy.source for copy in record.copies)]
+        collection.copies.filter(source__in=sources).delete()
+        fields = record.model_dump(include=contents.DOCUMENT_FIELDS)
+        document = Document.objects.create(id=identity, collection=collection, **fields)
+        put_parts(document, entry)
+        graph.prune(named_before)
+        postings.write(document)
+
+
+def put_parts(document: Document, entry: Entry) -> None:
+    """Insert what belongs to a document, in the caller's transaction."""
+    record, collection = entry.document, document.collection
+    insert(Version, entry.versions, document=document)
+    insert(Copy, record.copies, document=document, collection=collection)
+    sections = insert(Section, record.sections, document=document)
+    by_number = {section.number: section for section in sections}
+    chunks = Chunk.objects.bulk_create(
+        Chunk(document=document, **chunk.model_dump() | {"section": by_number[chunk.section]})
+        for chunk in record.chunks
+    )
+    parts: dict[Level, Sequence[Any]] = {
+        "documents": [document], "sections": sections, "chunks": chunks
+    }  # fmt: skip
+    for model, matrices in entry.vectors.items():
+        shared = {"collection": collection, "model": model}
+        for level, vectors in matrices.items():
+            table, owner = TABLES[level]
+            table._default_manager.bulk_create(
+                table(embedding=HalfVector(vector), **{owner: part}, **shared)
+                for part, vector in zip(parts[level], vectors, strict=True)
+            )
+    put_statements(document, chunks, record)
+
+
+def insert(
+    table: type[Table],
+    records: Iterable[contents.Record],
+    *,
+    ignore_conflicts: bool = False,
+    **fields: Any,
+) -> list[Table]:
+    """Insert a row per record, with these fields beside or instead of its own."""
+    rows = (table(**record.model_dump() | fields) for record in records)
+    return table._default_manager.bulk_create(
+        rows, batch_size=BATCH, ignore_conflicts=ignore_conflicts
+    )
+
+
+def put_statements(document: Document, chunks: Iterable[Chunk], record: contents.Document) -> None:
+    """Insert what the document states of entities, those of the collection where it has them.
+
+    By place and not by name as `knowledge.graph.write` has it: two kinds of things may be called
+    the same.
+    """
+    entities = [(entity.name, entity.kind) for entity in record.entities]
+    ids = graph.entity_ids(document.collection, entities)
+    called = zip(ids, record.entities, strict=True)
+    graph.write_names(document, [(pk, name) for pk, entity in called for name in entity.names])
+    by_number = {chunk.number: chunk for chunk in chunks}
+    Relation.objects.bulk_create(
+        (
+            Relation(
+                document=document,
+                chunk=by_number[relation.chunk],
+                subject_id=ids[relation.subject],
+                object_id=ids[relation.object],
+                **relation.model_dump(exclude={"chunk", "subject", "object"}),
+            )
+            for relation in record.relations
+        ),
+        ignore_conflicts=True,
+    )
+
+
+def remove(collection: Collection, sources: Iterable[str]) -> int:
     """Delete what the archive does not hold, with a receipt; return how many documents."""
-    gone = there.keys() - inventory.states.keys()
-    found = collection.documents.filter(source__in=gone).select_related("collection")
-    documents = list(found.only("source", "title", "version", "collection"))
+    rows = collection.documents.filter(source__in=sources).select_related("collection")
+    documents = list(rows.only("source", "title", "version", "collection"))
     if documents:
         delete(documents, reason="not in the archive that replaced the collection")
     return len(documents)
 
 
 def put_knowledge(
-    archive: Archive, record: CollectionRecord, collection: Collection, *, replace: bool
+    archive: Archive, record: contents.Collection, collection: Collection, *, replace: bool
 ) -> int:
     """Write thresholds and golden questions; return how many questions there are now.
 
@@ -329,22 +295,17 @@ def put_knowledge(
         if replace:
             collection.calibrations.all().delete()
             collection.golden_questions.all().delete()
-            Collection.objects.filter(pk=collection.pk).update(
-                title=record.title, description=record.description
-            )
-        Calibration.objects.bulk_create(
-            (
-                Calibration(collection=collection, **each.model_dump())
-                for each in record.calibrations
-            ),
-            ignore_conflicts=True,
-        )
-        GoldenQuestion.objects.bulk_create(
-            (
-                GoldenQuestion(collection=collection, **each.model_dump())
-                for each in archive.lines(archive_format.QUESTIONS, QuestionRecord)
-            ),
-            batch_size=1000,
-            ignore_conflicts=True,
-        )
+            described = record.model_dump(include={"title", "description"})
+            Collection.objects.filter(pk=collection.pk).update(**described)
+        questions = archive.lines(contents.QUESTIONS, contents.Question)
+        insert(Calibration, record.calibrations, collection=collection, ignore_conflicts=True)
+        insert(GoldenQuestion, questions, collection=collection, ignore_conflicts=True)
     return collection.golden_questions.count()
+
+
+def index(archive: Archive, collection: Collection) -> None:
+    """Have the vectors that are searched indexed. Outside a transaction."""
+    model = collection.embedding_model
+    dimensions = {each.name: each.dimensions for each in archive.manifest.models}
+    if DocumentVector.objects.filter(collection=collection, model=model).exists():
+        vector_indexes.ensure(model, dimensions.get(model) or registry.named(model).dimensions)

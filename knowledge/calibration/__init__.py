@@ -25,63 +25,6 @@ EVERYDAY = Path(__file__).with_name("everyday.txt")
 OTHERS_LIMIT = 50
 OWN_LIMIT = 100
 FEWEST_WORDS = 3  # "Overview" and "See also" ask for nothing
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A question, and the document whose words it was made of."""
-
-    text: str
-    document: str = ""
-
-
-@cache
-def everyday() -> tuple[Sample, ...]:
-    """Return 200 questions of everyday life, ten about each of twenty subjects."""
-    lines = EVERYDAY.read_text(encoding="utf-8").splitlines()
-    return tuple(Sample(line) for line in lines if line and not line.startswith("#"))
-
-
-def of_others(collection: Collection) -> list[Sample]:
-    """Return what is asked of other collections: their golden questions and titles."""
-    golden = GoldenQuestion.objects.exclude(collection=collection)
-    asked = [Sample(each) for each in golden.values_list("question", flat=True)]
-    documents = Document.objects.exclude(collection=collection)
-    return drawn([*asked, *titles(documents.values_list("title", "id"))], collection, OTHERS_LIMIT)
-
-
-def of_itself(collection: Collection) -> list[Sample]:
-    """Return titles and headings of the collection as questions.
-
-    Their own words would find their own document at once; whoever uses them leaves it out.
-    """
-    sections = Section.objects.filter(document__collection=collection)
-    headings = [
-        (path[-1], document)
-        for path, document in sections.exclude(path=[]).values_list("path", "document")
-    ]
-    named = titles([*collection.documents.values_list("title", "id"), *headings])
-    return drawn(named, collection, OWN_LIMIT)
-
-
-def titles(named: Iterable[tuple[str, str]]) -> list[Sample]:
-    """Return the titles that could be what somebody asks for, each once."""
-    found = {
-        title: Sample(title, document)
-        for title, document in named
-        if len(re.findall(r"[^\W\d_]{2,}", title)) >= FEWEST_WORDS
-    }
-    return list(found.values())
-
-
-def drawn(samples: list[Sample], collection: Collection, limit: int) -> list[Sample]:
-    """Return at most `limit` of them, the same whenever nothing has changed."""
-    if len(samples) <= limit:
-        return samples
-    ordered = sorted(samples, key=lambda each: (each.text, each.document))
-    return random.Random(collection.name).sample(ordered, limit)  # noqa: S311
-
-
 # Of questions about something else this share may pass; raised where it costs little, the
 # threshold still need not be higher than where next to none does.
 FALSE_ALARMS, NONE = 0.05, 0.001
@@ -94,6 +37,26 @@ MISSES, MOST_MISSES = 0.05, 0.10
 # Golden questions of a kind that say more than what was made up.
 FEWEST_GOLDEN = 20
 NARROWEST = 0.02  # scale, so that a model that puts everything in one place divides by no zero
+# Where fewer are compared, one more document changes everything.
+FEWEST_CHUNKS = 30
+GROWTH = 2.0  # nearest passages come nearer as a collection grows
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+Watch = Callable[[int, int], None]  # told how many questions are asked, of how many
+
+
+class Uncalibrated(KnowledgeError):
+    """The collection cannot be calibrated."""
+
+    code = "uncalibrated"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A question, and the document whose words it was made of."""
+
+    text: str
+    document: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,87 +92,6 @@ class Choice:
     threshold: float
     scale: float
     reason: str
-
-
-def chosen(scores: Scores) -> Choice:
-    """Return the threshold for these scores; `foreign` must not be empty.
-
-    With golden questions: where they are best parted from those without an answer (Youden's J).
-    Without: where one in twenty foreign questions passes (the rule of Neyman and Pearson: they
-    are real questions, the own ones are not), higher as long as nineteen of twenty own ones pass
-    and foreign ones still do, for questions about the same subject without an answer lie between.
-    In both cases nine of ten that can be answered pass, and half of the foreign ones do not.
-    """
-    usual = float(np.median(scores.foreign))
-    threshold, reason = parted(scores) if scores.is_golden else balanced(scores)
-    if len(scores.good) and threshold > (most := float(np.quantile(scores.good, MOST_MISSES))):
-        threshold = most
-        reason = f"{MOST_MISSES:.0%} of the questions that can be answered are refused"
-    if threshold < usual + NARROWEST:
-        threshold = usual + NARROWEST
-        reason = "half of the questions about something else pass; they cannot be told better"
-    return Choice(threshold, threshold - usual, reason)
-
-
-def parted(scores: Scores) -> tuple[float, str]:
-    """Return the threshold by golden questions, and why."""
-    threshold, _ = best_threshold(scores.answerable, scores.bad)
-    return threshold, "parts the golden questions best"
-
-
-def balanced(scores: Scores) -> tuple[float, str]:
-    """Return the threshold by foreign and own questions, and why."""
-    few, none = upper(scores.foreign, FALSE_ALARMS), upper(scores.foreign, NONE)
-    cheap = float(np.quantile(scores.own, MISSES)) if len(scores.own) else few
-    if cheap <= few:
-        return few, f"about {FALSE_ALARMS:.0%} of the questions about something else pass"
-    if cheap <= none:
-        return cheap, f"{MISSES:.0%} of its own titles are refused"
-    return none, "next to no question about something else passes"
-
-
-def upper(scores: Sequence[float], share: float) -> float:
-    """Return what that share of the scores would exceed if all were about something else.
-
-    A few foreign questions always turn out to be answered, and they score highest. So the
-    quantile is not read off but extrapolated from the upper quarter of a normal distribution,
-    which holds as long as fewer than a quarter are answered.
-    """
-    middle, quarter = np.quantile(scores, [0.5, 0.75])
-    return float(middle + DEVIATIONS[share] / QUARTER * (quarter - middle))
-
-
-def best_threshold(positives: Sequence[float], negatives: Sequence[float]) -> tuple[float, float]:
-    """Return the threshold that parts both best, and Youden's J there (0 to 1).
-
-    J = share of positives at or above it + share of negatives below it - 1 (Youden 1950). Half
-    way between two neighbouring scores; of several equally good ones the lowest.
-    """
-    scores = np.unique([*positives, *negatives])
-    if not len(scores):
-        return 0.0, 0.0
-    kept = 1 - np.searchsorted(np.sort(positives), scores, side="left") / max(1, len(positives))
-    refused = np.searchsorted(np.sort(negatives), scores, side="left") / max(1, len(negatives))
-    gain = kept + refused - 1
-    best = int(gain.argmax())
-    below = scores[max(0, best - 1)]
-    middle = (below + scores[best]) / 2
-    # Between two floats that are neighbours lies nothing.
-    return float(middle if middle > below else scores[best]), float(gain[best])
-
-
-# Where fewer are compared, one more document changes everything.
-FEWEST_CHUNKS = 30
-GROWTH = 2.0  # nearest passages come nearer as a collection grows
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-
-Watch = Callable[[int, int], None]  # told how many questions are asked, of how many
-
-
-class Uncalibrated(KnowledgeError):
-    """The collection cannot be calibrated."""
-
-    code = "uncalibrated"
 
 
 @dataclass(frozen=True)
@@ -252,7 +134,7 @@ class Outcome:
 
     def keep(self) -> Calibration:
         """Let searches go by it from now on."""
-        kept, _ = Calibration.objects.update_or_create(
+        calibration, _ = Calibration.objects.update_or_create(
             collection=self.collection,
             model=self.collection.embedding_model,
             defaults={
@@ -261,7 +143,7 @@ class Outcome:
                 "created": now(),
             },
         )
-        return kept
+        return calibration
 
 
 def calibrate(collection: Collection, watch: Watch | None = None) -> Outcome:
@@ -280,8 +162,8 @@ def calibrate(collection: Collection, watch: Watch | None = None) -> Outcome:
         raise Uncalibrated(f"There is nothing in {collection.name!r} that could be searched.")
     golden = list(collection.golden_questions.values_list("question", "sources"))
     kinds: dict[str, list[Sample]] = {
-        "foreign": [*everyday(), *of_others(collection)],
-        "own": of_itself(collection),
+        "foreign": [*everyday(), *foreign_questions(collection)],
+        "own": own_questions(collection),
         "answerable": [Sample(question) for question, sources in golden if sources],
         "unanswerable": [Sample(question) for question, sources in golden if not sources],
     }
@@ -289,32 +171,33 @@ def calibrate(collection: Collection, watch: Watch | None = None) -> Outcome:
     # Together, and remembered: every search embeds its question again.
     registry.named(collection.embedding_model).encode(texts, kind="question")
     done = 0
-    scores: dict[str, list[float]] = {name: [] for name in kinds}
+    by_kind: dict[str, list[float]] = {name: [] for name in kinds}
     for name, samples in kinds.items():
         for sample in samples:
-            scores[name] += asked(sample, collection)
+            by_kind[name] += best_confidence(sample, collection)
             done += 1
             if watch:
                 watch(done, len(texts))
-    measured = Scores(**scores)
-    return Outcome(collection, chunks, measured, chosen(measured))
+    scores = Scores(**by_kind)
+    return Outcome(collection, chunks, scores, choose(scores))
 
 
-def asked(sample: Sample, collection: Collection) -> Sequence[float]:
+def best_confidence(sample: Sample, collection: Collection) -> Sequence[float]:
     """Return the confidence of a search, nothing when only its own document is found."""
-    found = search(sample.text, collections=[collection.name], explain=True)
-    if found.error or found.explain is None:
-        raise Uncalibrated(found.error)
+    results = search(sample.text, collections=[collection.name], explain=True)
+    if results.error or results.explain is None:
+        raise Uncalibrated(results.error)
     others = [
-        each
-        for each in found.explain.candidates
-        if each.cosine is not None and each.document_id != sample.document
+        candidate
+        for candidate in results.explain.candidates
+        if candidate.cosine is not None and candidate.document_id != sample.document
     ][: 2 * settings.SEARCH_FETCH_K]  # as many as a search judges by
-    sure = confidences([each.cosine or 0.0 for each in others], [share(each) for each in others])
+    shares = [keyword_share(candidate) for candidate in others]
+    sure = confidences([candidate.cosine or 0.0 for candidate in others], shares)
     return [max(sure)] if sure else []
 
 
-def share(considered: Considered) -> float:
+def keyword_share(considered: Considered) -> float:
     """Return how much of the question's words the passage holds."""
     return max((each.score for each in considered.standings if each.level == "keyword"), default=0)
 
@@ -326,12 +209,129 @@ def is_due(collection: Collection) -> bool:
     as large.
     """
     chunks = Chunk.objects.filter(document__collection=collection).count()
-    known = collection.calibrations.filter(model=collection.embedding_model).first()
-    then = known.report.get("chunks", 0) if known else 0
-    return chunks >= FEWEST_CHUNKS and chunks >= GROWTH * then
+    latest = collection.calibrations.filter(model=collection.embedding_model).first()
+    chunks_then = latest.report.get("chunks", 0) if latest else 0
+    return chunks >= FEWEST_CHUNKS and chunks >= GROWTH * chunks_then
 
 
 def refresh(collection: Collection) -> None:
     """Calibrate the collection if that is due. Raises Uncalibrated and EmbeddingUnavailable."""
     if is_due(collection):
         calibrate(collection).keep()
+
+
+@cache
+def everyday() -> tuple[Sample, ...]:
+    """Return 200 questions of everyday life, ten about each of twenty subjects."""
+    lines = EVERYDAY.read_text(encoding="utf-8").splitlines()
+    return tuple(Sample(line) for line in lines if line and not line.startswith("#"))
+
+
+def foreign_questions(collection: Collection) -> list[Sample]:
+    """Return what is asked of other collections: their golden questions and titles."""
+    golden = GoldenQuestion.objects.exclude(collection=collection)
+    questions = [Sample(each) for each in golden.values_list("question", flat=True)]
+    documents = Document.objects.exclude(collection=collection)
+    samples = [*questions, *titles(documents.values_list("title", "id"))]
+    return subset(samples, collection, OTHERS_LIMIT)
+
+
+def own_questions(collection: Collection) -> list[Sample]:
+    """Return titles and headings of the collection as questions.
+
+    Their own words would find their own document at once; whoever uses them leaves it out.
+    """
+    sections = Section.objects.filter(document__collection=collection)
+    headings = [
+        (path[-1], document)
+        for path, document in sections.exclude(path=[]).values_list("path", "document")
+    ]
+    samples = titles([*collection.documents.values_list("title", "id"), *headings])
+    return subset(samples, collection, OWN_LIMIT)
+
+
+def titles(rows: Iterable[tuple[str, str]]) -> list[Sample]:
+    """Return of (title, document) what could be what somebody asks for, each once."""
+    samples = {
+        title: Sample(title, document)
+        for title, document in rows
+        if len(re.findall(r"[^\W\d_]{2,}", title)) >= FEWEST_WORDS
+    }
+    return list(samples.values())
+
+
+def subset(samples: list[Sample], collection: Collection, limit: int) -> list[Sample]:
+    """Return at most `limit` of them, the same whenever nothing has changed."""
+    if len(samples) <= limit:
+        return samples
+    ordered = sorted(samples, key=lambda each: (each.text, each.document))
+    return random.Random(collection.name).sample(ordered, limit)  # noqa: S311
+
+
+def choose(scores: Scores) -> Choice:
+    """Return the threshold for these scores; `foreign` must not be empty.
+
+    With golden questions: where they are best parted from those without an answer (Youden's J).
+    Without: where one in twenty foreign questions passes (the rule of Neyman and Pearson: they
+    are real questions, the own ones are not), higher as long as nineteen of twenty own ones pass
+    and foreign ones still do, for questions about the same subject without an answer lie between.
+    In both cases nine of ten that can be answered pass, and half of the foreign ones do not.
+    """
+    usual = float(np.median(scores.foreign))
+    threshold, reason = (
+        by_golden_questions(scores) if scores.is_golden else by_foreign_questions(scores)
+    )
+    if len(scores.good) and threshold > (most := float(np.quantile(scores.good, MOST_MISSES))):
+        threshold = most
+        reason = f"{MOST_MISSES:.0%} of the questions that can be answered are refused"
+    if threshold < usual + NARROWEST:
+        threshold = usual + NARROWEST
+        reason = "half of the questions about something else pass; they cannot be told better"
+    return Choice(threshold, threshold - usual, reason)
+
+
+def by_golden_questions(scores: Scores) -> tuple[float, str]:
+    """Return the threshold by golden questions, and why."""
+    threshold, _ = best_threshold(scores.answerable, scores.bad)
+    return threshold, "parts the golden questions best"
+
+
+def by_foreign_questions(scores: Scores) -> tuple[float, str]:
+    """Return the threshold by foreign and own questions, and why."""
+    few, none = upper_quantile(scores.foreign, FALSE_ALARMS), upper_quantile(scores.foreign, NONE)
+    cheap = float(np.quantile(scores.own, MISSES)) if len(scores.own) else few
+    if cheap <= few:
+        return few, f"about {FALSE_ALARMS:.0%} of the questions about something else pass"
+    if cheap <= none:
+        return cheap, f"{MISSES:.0%} of its own titles are refused"
+    return none, "next to no question about something else passes"
+
+
+def upper_quantile(scores: Sequence[float], share: float) -> float:
+    """Return what that share of the scores would exceed if all were about something else.
+
+    A few foreign questions always turn out to be answered, and they score highest. So the
+    quantile is not read off but extrapolated from the upper quarter of a normal distribution,
+    which holds as long as fewer than a quarter are answered.
+    """
+    middle, quarter = np.quantile(scores, [0.5, 0.75])
+    return float(middle + DEVIATIONS[share] / QUARTER * (quarter - middle))
+
+
+def best_threshold(positives: Sequence[float], negatives: Sequence[float]) -> tuple[float, float]:
+    """Return the threshold that parts both best, and Youden's J there (0 to 1).
+
+    J = share of positives at or above it + share of negatives below it - 1 (Youden 1950). Half
+    way between two neighbouring scores; of several equally good ones the lowest.
+    """
+    scores = np.unique([*positives, *negatives])
+    if not len(scores):
+        return 0.0, 0.0
+    accepted = 1 - np.searchsorted(np.sort(positives), scores, side="left") / max(1, len(positives))
+    refused = np.searchsorted(np.sort(negatives), scores, side="left") / max(1, len(negatives))
+    gain = accepted + refused - 1
+    best = int(gain.argmax())
+    below = scores[max(0, best - 1)]
+    middle = (below + scores[best]) / 2
+    # Between two floats that are neighbours lies nothing.
+    return float(middle if middle > below else scores[best]), float(gain[best])

@@ -1,7 +1,7 @@
 """Embedding: turns texts into vectors.
 
 `encode` uses the model of this machine, always; what a collection's vectors were made with is
-`models.named(collection.embedding_model)`.
+`registry.named(collection.embedding_model)`.
 """
 
 import os
@@ -24,7 +24,7 @@ __all__ = [
     "Vectors",
     "count_tokens",
     "encode",
-    "models",
+    "registry",
     "tokenizer",
 ]
 

@@ -6,6 +6,7 @@ Imported only when such a model is used: the client takes 30 MB of every process
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 import openai
@@ -28,122 +29,20 @@ from knowledge.embedding.embedder import (
     Vectors,
     WrongDimensions,
 )
-from knowledge.embedding.local import LOCAL, Recent
+from knowledge.embedding.local import LOCAL, VectorCache
 from knowledge.providers import Provider
 
-SHOWN_OF_ANSWER = 160  # characters of a strange answer
-
-
-class Item(BaseModel):
-    """One vector, and which text it belongs to."""
-
-    embedding: list[float]
-    index: int | None = None
-
-
-class Usage(BaseModel):
-    """What the answer cost."""
-
-    prompt_tokens: int = 0
-
-
-class Answer(BaseModel):
-    """The body of an answer of `POST /embeddings`."""
-
-    data: list[Item]
-    usage: Usage | None = None
-
-
-def vectors_of(body: bytes, count: int) -> tuple[Vectors, int]:
-    """Return the unit vectors of `count` texts in their order, and the tokens they cost.
-
-    Raises Malformed, with what is wrong.
-    """
-    try:
-        answer = Answer.model_validate_json(body)
-    except ValidationError as error:
-        said = body[:SHOWN_OF_ANSWER].decode(errors="replace")
-        raise Malformed(f"it answered something else than vectors: {said!r}") from error
-    items = ordered(answer.data, count)
-    lengths = {len(item.embedding) for item in items}
-    if len(lengths) != 1:
-        raise Malformed(f"its vectors differ in length: {sorted(lengths)}")
-    tokens = answer.usage.prompt_tokens if answer.usage else 0
-    return unit([item.embedding for item in items]), tokens
-
-
-def ordered(items: list[Item], count: int) -> list[Item]:
-    """Return the items in the order of the texts; servers may answer in another."""
-    if len(items) != count:
-        raise Malformed(f"it answered {count} texts with {len(items)} vectors")
-    places = [place if item.index is None else item.index for place, item in enumerate(items)]
-    if sorted(places) != list(range(count)):
-        raise Malformed(f"its vectors are numbered {sorted(places)[:8]} instead of from 0 up")
-    return [item for _, item in sorted(zip(places, items, strict=True), key=lambda each: each[0])]
-
-
-def unit(rows: list[list[float]]) -> Vectors:
-    """Return the rows scaled to length 1, as not every model leaves them."""
-    vectors = np.array(rows, dtype=np.float64)
-    if not np.isfinite(vectors).all():
-        raise Malformed("its vectors hold what is no number")
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not norms.all():
-        raise Malformed("it answered with a vector of zeros")
-    scaled: Vectors = (vectors / norms).astype(np.float32)
-    return scaled
-
-
-SHOWN_OF_FAILURE = 200  # characters of what a server said
-
-
-@contextmanager
-def explained(model: str, provider: Provider) -> Iterator[None]:
-    """Turn the client's errors into ours, which name the model, the address and the remedy."""
-    try:
-        yield
-    except Malformed as error:
-        raise Malformed(f"{model} at {provider.base_url} cannot be used: {error}.") from error
-    except openai.OpenAIError as error:
-        raise failure(error, model, provider) from error
-
-
-def failure(error: openai.OpenAIError, model: str, provider: Provider) -> EndpointError:
-    """Return our error for the client's."""
-    at = f"{model} at {provider.base_url}"
-    match error:
-        case openai.APITimeoutError():
-            return TooSlow(f"{at} did not answer in time.")
-        case openai.APIConnectionError():
-            reason = str(error.__cause__ or error)[:SHOWN_OF_FAILURE]
-            return Unreachable(f"{at} cannot be reached: {reason}")
-        case openai.APIStatusError():
-            return answered(error, at, provider)
-    return Unreachable(f"{at} cannot be asked: {said(error, provider)}")
-
-
-def answered(error: openai.APIStatusError, at: str, provider: Provider) -> EndpointError:
-    """Return our error for an answer with a status of failure."""
-    status, reason = error.status_code, said(error, provider)
-    if status in {401, 403}:
-        return KeyRefused(f"{at} refuses the key ({status}): check {provider.key_variable}.")
-    if status == 404:
-        return ModelMissing(
-            f"{at} was not found (404): check the model's name, and that the server has loaded it."
-        )
-    if status == 429:
-        return Overloaded(f"{at} is asked more than it allows (429): {reason}")
-    if status >= 500 or status in {408, 409}:
-        return Unreachable(f"{at} fails ({status}): {reason}")
-    return Refused(f"{at} does not answer such requests ({status}): {reason}")
-
-
-def said(error: openai.OpenAIError, provider: Provider) -> str:
-    """Return what the server said, shortened and without the key."""
-    text = str(error)
-    return (text.replace(provider.api_key, "…") if provider.api_key else text)[:SHOWN_OF_FAILURE]
-
-
+REMEMBERED = 2_000  # vectors, 25 MB of 3,072 dimensions
+# Bounds of one call: the least that servers take by default is 32 texts (Text Embeddings
+# Inference), and 100,000 characters are far from the 300,000 tokens of OpenAI.
+TEXTS_PER_CALL = 32
+CHARACTERS_PER_CALL = 100_000
+# Who ingests can wait, as long as Retry-After says (at most two minutes); who asks a question is
+# better served by a search without vectors than by a long silence.
+RETRIES: dict[Kind, int] = {"passage": 5, "question": 0}
+SECONDS: dict[Kind, float] = {"passage": 60.0, "question": 8.0}
+CONNECT_SECONDS = 5.0
+QUOTED_ANSWER, QUOTED_FAILURE = 160, 200  # characters of what a server said
 # Tokenizers differ: a text that `count_tokens` finds to be 100 tokens long is rarely more than 125
 # to another one. Some servers refuse what does not fit instead of cutting it.
 MARGIN = 0.8
@@ -201,16 +100,64 @@ def traits(model: str) -> Traits:
     return TRAITS.get(max((key for key in TRAITS if key in name), key=len, default=""), Traits())
 
 
-REMEMBERED = 2_000  # vectors, 25 MB of 3,072 dimensions
-# Bounds of one call: the least that servers take by default is 32 texts (Text Embeddings
-# Inference), and 100,000 characters are far from the 300,000 tokens of OpenAI.
-TEXTS_PER_CALL = 32
-CHARACTERS_PER_CALL = 100_000
-# Who ingests can wait, as long as Retry-After says (at most two minutes); who asks a question is
-# better served by a search without vectors than by a long silence.
-RETRIES: dict[Kind, int] = {"passage": 5, "question": 0}
-SECONDS: dict[Kind, float] = {"passage": 60.0, "question": 8.0}
-CONNECT_SECONDS = 5.0
+class Item(BaseModel):
+    """One vector, and which text it belongs to."""
+
+    embedding: list[float]
+    index: int | None = None
+
+
+class Usage(BaseModel):
+    """What the answer cost."""
+
+    prompt_tokens: int = 0
+
+
+class Answer(BaseModel):
+    """The body of an answer of `POST /embeddings`."""
+
+    data: list[Item]
+    usage: Usage | None = None
+
+
+def vectors_of(body: bytes, count: int) -> tuple[Vectors, int]:
+    """Return the unit vectors of `count` texts in their order, and the tokens they cost.
+
+    Raises Malformed, with what is wrong.
+    """
+    try:
+        answer = Answer.model_validate_json(body)
+    except ValidationError as error:
+        quote = body[:QUOTED_ANSWER].decode(errors="replace")
+        raise Malformed(f"it answered something else than vectors: {quote!r}") from error
+    items = ordered(answer.data, count)
+    lengths = {len(item.embedding) for item in items}
+    if len(lengths) != 1:
+        raise Malformed(f"its vectors differ in length: {sorted(lengths)}")
+    tokens = answer.usage.prompt_tokens if answer.usage else 0
+    return unit([item.embedding for item in items]), tokens
+
+
+def ordered(items: list[Item], count: int) -> list[Item]:
+    """Return the items in the order of the texts; servers may answer in another."""
+    if len(items) != count:
+        raise Malformed(f"it answered {count} texts with {len(items)} vectors")
+    places = [place if item.index is None else item.index for place, item in enumerate(items)]
+    if sorted(places) != list(range(count)):
+        raise Malformed(f"its vectors are numbered {sorted(places)[:8]} instead of from 0 up")
+    return [item for _, item in sorted(zip(places, items, strict=True), key=itemgetter(0))]
+
+
+def unit(rows: list[list[float]]) -> Vectors:
+    """Return the rows scaled to length 1, as not every model leaves them."""
+    vectors = np.array(rows, dtype=np.float64)
+    if not np.isfinite(vectors).all():
+        raise Malformed("its vectors hold what is no number")
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not norms.all():
+        raise Malformed("it answered with a vector of zeros")
+    scaled: Vectors = (vectors / norms).astype(np.float32)
+    return scaled
 
 
 class Endpoint:
@@ -222,7 +169,7 @@ class Endpoint:
         self.name = f"{model}@{provider.name}"
         self.traits = traits(model)
         self.window = self.traits.window
-        self.recent = Recent(REMEMBERED)
+        self.cache = VectorCache(REMEMBERED)
         self.spent = 0  # tokens that the provider has counted
         self._dimensions = self.traits.dimensions
         self.client = openai.OpenAI(
@@ -246,9 +193,9 @@ class Endpoint:
         """Return one unit vector per text, as far as possible from what was asked before."""
         if not texts:
             return np.empty((0, self.dimensions), dtype=np.float32)
-        before = self.traits.question if kind == "question" else self.traits.passage
-        worded = [before + self.cut(text) for text in texts]
-        return np.stack(self.recent.encode(worded, lambda missing: self.ask(missing, kind)))
+        prefix = self.traits.question if kind == "question" else self.traits.passage
+        inputs = [prefix + self.cut(text) for text in texts]
+        return np.stack(self.cache.encode(inputs, lambda missing: self.ask(missing, kind)))
 
     def cut(self, text: str) -> str:
         """Return as much of the text as the model sees; none at all would be refused."""
@@ -264,19 +211,19 @@ class Endpoint:
             raise KeyRefused(
                 f"{self.name} cannot be asked without a key: set {self.provider.key_variable}."
             )
-        return np.concatenate([self.call(call, kind) for call in calls(texts)])
+        return np.concatenate([self.call(batch, kind) for batch in batches(texts)])
 
     def call(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return the vectors of what fits one call. Raises EndpointError."""
         client = self.client.with_options(
             timeout=Timeout(SECONDS[kind], connect=CONNECT_SECONDS), max_retries=RETRIES[kind]
         )
-        with explained(self.name, self.provider):
+        with translated_errors(self.name, self.provider):
             # The client's default is base64, which not every server knows.
-            answer = client.embeddings.with_raw_response.create(
+            response = client.embeddings.with_raw_response.create(
                 model=self.model, input=list(texts), encoding_format="float"
             )
-            vectors, tokens = vectors_of(answer.content, len(texts))
+            vectors, tokens = vectors_of(response.content, len(texts))
         self.spent += tokens
         self.check(vectors.shape[1])
         return vectors
@@ -296,7 +243,7 @@ class Endpoint:
         self._dimensions = dimensions
 
 
-def calls(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the texts in order, as many at a time as one call may hold."""
     begin = characters = 0
     for place, text in enumerate(texts):
@@ -306,3 +253,50 @@ def calls(texts: Sequence[str]) -> Iterator[Sequence[str]]:
             begin, characters = place, len(text)
     if texts:
         yield texts[begin:]
+
+
+@contextmanager
+def translated_errors(model: str, provider: Provider) -> Iterator[None]:
+    """Turn the client's errors into ours, which name the model, the address and the remedy."""
+    try:
+        yield
+    except Malformed as error:
+        raise Malformed(f"{model} at {provider.base_url} cannot be used: {error}.") from error
+    except openai.OpenAIError as error:
+        raise failure(error, model, provider) from error
+
+
+def failure(error: openai.OpenAIError, model: str, provider: Provider) -> EndpointError:
+    """Return our error for the client's."""
+    at = f"{model} at {provider.base_url}"
+    match error:
+        case openai.APITimeoutError():
+            return TooSlow(f"{at} did not answer in time.")
+        case openai.APIConnectionError():
+            reason = str(error.__cause__ or error)[:QUOTED_FAILURE]
+            return Unreachable(f"{at} cannot be reached: {reason}")
+        case openai.APIStatusError():
+            return status_failure(error, at, provider)
+    return Unreachable(f"{at} cannot be asked: {message(error, provider)}")
+
+
+def status_failure(error: openai.APIStatusError, at: str, provider: Provider) -> EndpointError:
+    """Return our error for an answer with a status of failure."""
+    status, reason = error.status_code, message(error, provider)
+    if status in {401, 403}:
+        return KeyRefused(f"{at} refuses the key ({status}): check {provider.key_variable}.")
+    if status == 404:
+        return ModelMissing(
+            f"{at} was not found (404): check the model's name, and that the server has loaded it."
+        )
+    if status == 429:
+        return Overloaded(f"{at} is asked more than it allows (429): {reason}")
+    if status >= 500 or status in {408, 409}:
+        return Unreachable(f"{at} fails ({status}): {reason}")
+    return Refused(f"{at} does not answer such requests ({status}): {reason}")
+
+
+def message(error: openai.OpenAIError, provider: Provider) -> str:
+    """Return what the server said, shortened and without the key."""
+    text = str(error)
+    return (text.replace(provider.api_key, "…") if provider.api_key else text)[:QUOTED_FAILURE]

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 
     from knowledge.embedding.runtime import Runtime
 
+MODEL, DIMENSIONS = LOCAL_MODEL, LOCAL_DIMENSIONS
+WINDOW = 256  # tokens, [CLS] and [SEP] included: max_seq_length of the model's own settings
+REMEMBERED = 10_000  # vectors, 15 MB
 
 Vector = NDArray[np.float32]
 
 
-class Recent:
+class VectorCache:
     """At most `size` vectors by text; what was not asked for longest goes first.
 
     The agents of a turn encode the same question, and the turns of a day the same sentences.
@@ -38,30 +41,28 @@ class Recent:
         self, texts: Sequence[str], encode: Callable[[Sequence[str]], NDArray[np.float32]]
     ) -> list[Vector]:
         """Return one vector per text; `encode` is called for those not remembered, once each."""
-        keys = [key(text) for text in texts]
+        digests = [text_digest(text) for text in texts]
         with self.lock:
-            found = {each: self.vectors[each] for each in keys if each in self.vectors}
-        missing = {each: text for each, text in zip(keys, texts, strict=True) if each not in found}
+            vectors = {each: self.vectors[each] for each in digests if each in self.vectors}
+        missing = {
+            digest: text
+            for digest, text in zip(digests, texts, strict=True)
+            if digest not in vectors
+        }
         if missing:
-            found |= zip(missing, encode(list(missing.values())), strict=True)
+            vectors |= zip(missing, encode(list(missing.values())), strict=True)
         with self.lock:
-            for each in keys:
-                self.vectors[each] = found[each]
-                self.vectors.move_to_end(each)
+            for digest in digests:
+                self.vectors[digest] = vectors[digest]
+                self.vectors.move_to_end(digest)
             while len(self.vectors) > self.size:
                 self.vectors.popitem(last=False)
-        return [found[each] for each in keys]
+        return [vectors[digest] for digest in digests]
 
 
-def key(text: str) -> bytes:
+def text_digest(text: str) -> bytes:
     """Return what stands for the text: what a deleted document said must not live on here."""
     return blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
-
-
-MODEL = LOCAL_MODEL
-DIMENSIONS = LOCAL_DIMENSIONS
-WINDOW = 256  # tokens, [CLS] and [SEP] included: max_seq_length of the model's own settings
-REMEMBERED = 10_000  # vectors, 15 MB
 
 
 class Local:
@@ -72,8 +73,8 @@ class Local:
     window = WINDOW
     spent = 0
 
-    runtime: "Runtime | None"
-    recent: dict[Kind, Recent]
+    caches: dict[Kind, VectorCache]
+    _runtime: "Runtime | None"
 
     def __init__(self) -> None:
         self.forget()
@@ -81,28 +82,28 @@ class Local:
     def forget(self) -> None:
         """Begin anew."""
         self.lock = threading.Lock()
-        self.runtime = None
-        self.recent = {kind: Recent(REMEMBERED) for kind in get_args(Kind)}
+        self._runtime = None
+        self.caches = {kind: VectorCache(REMEMBERED) for kind in get_args(Kind)}
 
     def encode(self, texts: Sequence[str], *, kind: Kind = "passage") -> Vectors:
         """Return one unit vector per text: exact for questions, in eight bits for passages."""
         if not texts:
             return np.empty((0, DIMENSIONS), dtype=np.float32)
-        runtime = self.loaded()
+        runtime = self.runtime()
         return np.stack(
-            self.recent[kind].encode(texts, lambda missing: runtime.encode(missing, kind=kind))
+            self.caches[kind].encode(texts, lambda missing: runtime.encode(missing, kind=kind))
         )
 
-    def loaded(self) -> "Runtime":
+    def runtime(self) -> "Runtime":
         """Return the runtime; the first caller waits for it to be imported, not for a graph."""
         with self.lock:
-            if self.runtime is None:
-                self.runtime = import_string(settings.EMBEDDING_RUNTIME)()
-            return self.runtime
+            if self._runtime is None:
+                self._runtime = import_string(settings.EMBEDDING_RUNTIME)()
+            return self._runtime
 
     def tokenizer(self) -> "Tokenizer":
         """Return the tokenizer, which costs far less than the model; treat it as read-only."""
-        return self.loaded().tokenizer
+        return self.runtime().tokenizer
 
 
 LOCAL = Local()

@@ -19,13 +19,69 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, helper, save_model
 
-HEADS = 12
+LAYERS, HEADS = 6, 12
+PARTS = ("query", "key", "value")
+EPSILON = 1e-12  # layer_norm_eps of the model's config.json
 ALIGNMENT = 4096  # of a memory page: a mapped tensor must begin at one
+EXACT, EIGHT_BIT = "model.onnx", "passages.onnx"
+EXACT_WEIGHTS, EIGHT_BIT_WEIGHTS = "model.bin", "passages.bin"
+RANGES = Path(__file__).with_name("ranges.json")  # of the inputs, as the lab measured them
+LEVELS, LARGEST = 255, 63  # of an input's integers; of a weight's
+
+Weights = dict[str, NDArray[np.float32]]
 
 
-def fused(operator: str, inputs: list[str], outputs: list[str], **attributes: Any) -> NodeProto:
-    """Return a node of ONNX Runtime's own operators."""
-    return helper.make_node(operator, inputs, outputs, domain="com.microsoft", **attributes)
+def mapped(path: Path) -> Weights:
+    """Return the float tensors of a safetensors file, mapped and not read.
+
+    The format: the header's length (8 bytes, little-endian), the header (JSON: name → shape and
+    place), then the tensors.
+    """
+    content = np.memmap(path, dtype=np.uint8, mode="r")
+    begin = 8 + int(content[:8].view("<u8")[0])
+    header = json.loads(content[8:begin].tobytes())
+    return {
+        name: content[slice(*(begin + place for place in entry["data_offsets"]))]
+        .view("<f4")
+        .reshape(entry["shape"])
+        for name, entry in header.items()
+        if entry.get("dtype") == "F32"
+    }
+
+
+def read_weights(path: Path) -> Weights:
+    """Return the tensors the graphs need, dense weights as (inputs, outputs)."""
+    tensors = mapped(path)
+    segment = tensors["embeddings.token_type_embeddings.weight"][0]  # a text is always the first
+    weights: Weights = {
+        "words": tensors["embeddings.word_embeddings.weight"],
+        "positions": tensors["embeddings.position_embeddings.weight"] + segment,
+        "norm.scale": tensors["embeddings.LayerNorm.weight"],
+        "norm.bias": tensors["embeddings.LayerNorm.bias"],
+    }
+    for layer in range(LAYERS):
+        weights |= layer_weights(tensors, layer)
+    return weights
+
+
+def layer_weights(tensors: Weights, layer: int) -> Weights:
+    """Return one layer's tensors under the names the graph gives them."""
+    old, new = f"encoder.layer.{layer}", f"{layer}"
+    selves = [f"{old}.attention.self.{part}" for part in PARTS]
+    return {
+        f"{new}.qkv": np.concatenate([tensors[f"{name}.weight"].T for name in selves], axis=1),
+        f"{new}.qkv.bias": np.concatenate([tensors[f"{name}.bias"] for name in selves]),
+        f"{new}.mix": tensors[f"{old}.attention.output.dense.weight"].T,
+        f"{new}.mix.bias": tensors[f"{old}.attention.output.dense.bias"],
+        f"{new}.mix.norm.scale": tensors[f"{old}.attention.output.LayerNorm.weight"],
+        f"{new}.mix.norm.bias": tensors[f"{old}.attention.output.LayerNorm.bias"],
+        f"{new}.wide": tensors[f"{old}.intermediate.dense.weight"].T,
+        f"{new}.wide.bias": tensors[f"{old}.intermediate.dense.bias"],
+        f"{new}.narrow": tensors[f"{old}.output.dense.weight"].T,
+        f"{new}.narrow.bias": tensors[f"{old}.output.dense.bias"],
+        f"{new}.narrow.norm.scale": tensors[f"{old}.output.LayerNorm.weight"],
+        f"{new}.narrow.norm.bias": tensors[f"{old}.output.LayerNorm.bias"],
+    }
 
 
 def write_weights(weights: Mapping[str, NDArray[Any]], path: Path) -> list[TensorProto]:
@@ -49,68 +105,32 @@ def write_weights(weights: Mapping[str, NDArray[Any]], path: Path) -> list[Tenso
     return references
 
 
-Weights = dict[str, NDArray[np.float32]]
-
-LAYERS = 6
-
-
-def mapped(path: Path) -> Weights:
-    """Return the float tensors of a safetensors file, mapped and not read.
-
-    The format: the header's length (8 bytes, little-endian), the header (JSON: name → shape and
-    place), then the tensors.
-    """
-    content = np.memmap(path, dtype=np.uint8, mode="r")
-    begin = 8 + int(content[:8].view("<u8")[0])
-    header = json.loads(content[8:begin].tobytes())
-    return {
-        name: content[slice(*(begin + place for place in entry["data_offsets"]))]
-        .view("<f4")
-        .reshape(entry["shape"])
-        for name, entry in header.items()
-        if entry.get("dtype") == "F32"
-    }
+def fused(operator: str, inputs: list[str], outputs: list[str], **attributes: Any) -> NodeProto:
+    """Return a node of ONNX Runtime's own operators."""
+    return helper.make_node(operator, inputs, outputs, domain="com.microsoft", **attributes)
 
 
-def read_weights(path: Path) -> Weights:
-    """Return the tensors the graphs need, dense weights as (inputs, outputs)."""
-    found = mapped(path)
-    segment = found["embeddings.token_type_embeddings.weight"][0]  # a text is always the first
-    weights: Weights = {
-        "words": found["embeddings.word_embeddings.weight"],
-        "positions": found["embeddings.position_embeddings.weight"] + segment,
-        "norm.scale": found["embeddings.LayerNorm.weight"],
-        "norm.bias": found["embeddings.LayerNorm.bias"],
-    }
-    for layer in range(LAYERS):
-        weights |= layer_weights(found, layer)
-    return weights
+class Form(Protocol):
+    """How a graph multiplies with weights; `name.product` and `layer.attended` come out."""
+
+    def dense(self, source: str, name: str) -> Iterator[NodeProto]:
+        """Yield the product of `source` and a weight; its bias is added by the node after it."""
+
+    def attention(self, source: str, layer: int) -> Iterator[NodeProto]:
+        """Yield a layer's attention, its weights and biases included."""
 
 
-def layer_weights(found: Weights, layer: int) -> Weights:
-    """Return one layer's tensors under the names the graph gives them."""
-    old, new = f"encoder.layer.{layer}", f"{layer}"
-    selves = [f"{old}.attention.self.{part}" for part in ("query", "key", "value")]
-    return {
-        f"{new}.qkv": np.concatenate([found[f"{name}.weight"].T for name in selves], axis=1),
-        f"{new}.qkv.bias": np.concatenate([found[f"{name}.bias"] for name in selves]),
-        f"{new}.mix": found[f"{old}.attention.output.dense.weight"].T,
-        f"{new}.mix.bias": found[f"{old}.attention.output.dense.bias"],
-        f"{new}.mix.norm.scale": found[f"{old}.attention.output.LayerNorm.weight"],
-        f"{new}.mix.norm.bias": found[f"{old}.attention.output.LayerNorm.bias"],
-        f"{new}.wide": found[f"{old}.intermediate.dense.weight"].T,
-        f"{new}.wide.bias": found[f"{old}.intermediate.dense.bias"],
-        f"{new}.narrow": found[f"{old}.output.dense.weight"].T,
-        f"{new}.narrow.bias": found[f"{old}.output.dense.bias"],
-        f"{new}.narrow.norm.scale": found[f"{old}.output.LayerNorm.weight"],
-        f"{new}.narrow.norm.bias": found[f"{old}.output.LayerNorm.bias"],
-    }
+class Exact:
+    """In 32-bit floats."""
 
+    def dense(self, source: str, name: str) -> Iterator[NodeProto]:
+        """Yield one product."""
+        yield helper.make_node("MatMul", [source, name], [f"{name}.product"])
 
-RANGES = Path(__file__).with_name("ranges.json")
-LARGEST = 63
-LEVELS = 255
-PARTS = ("query", "key", "value")
+    def attention(self, source: str, layer: int) -> Iterator[NodeProto]:
+        """Yield it all as one node."""
+        weights = [f"{layer}.qkv", f"{layer}.qkv.bias"]
+        yield fused("Attention", [source, *weights, "mask"], [f"{layer}.attended"], num_heads=HEADS)
 
 
 class EightBit:
@@ -188,34 +208,6 @@ class EightBit:
         return fused("MatMulIntegerToFloat", [*inputs, f"{source}.zero"], [product])
 
 
-EPSILON = 1e-12  # layer_norm_eps of the model's config.json
-EXACT, EIGHT_BIT = "model.onnx", "passages.onnx"
-EXACT_WEIGHTS, EIGHT_BIT_WEIGHTS = "model.bin", "passages.bin"
-
-
-class Form(Protocol):
-    """How a graph multiplies with weights; `name.product` and `layer.attended` come out."""
-
-    def dense(self, source: str, name: str) -> Iterator[NodeProto]:
-        """Yield the product of `source` and a weight; its bias is added by the node after it."""
-
-    def attention(self, source: str, layer: int) -> Iterator[NodeProto]:
-        """Yield a layer's attention, its weights and biases included."""
-
-
-class Exact:
-    """In 32-bit floats."""
-
-    def dense(self, source: str, name: str) -> Iterator[NodeProto]:
-        """Yield one product."""
-        yield helper.make_node("MatMul", [source, name], [f"{name}.product"])
-
-    def attention(self, source: str, layer: int) -> Iterator[NodeProto]:
-        """Yield it all as one node."""
-        weights = [f"{layer}.qkv", f"{layer}.qkv.bias"]
-        yield fused("Attention", [source, *weights, "mask"], [f"{layer}.attended"], num_heads=HEADS)
-
-
 def nodes(form: Form) -> Iterator[NodeProto]:
     """Yield the graph: ids and mask (int32, batch by tokens) in, hidden states (float) out.
 
@@ -253,10 +245,10 @@ def residual(name: str, skipped: str) -> NodeProto:
 def assemble(form: Form, tensors: list[TensorProto]) -> ModelProto:
     """Return the whole model, with those of the tensors that it uses."""
     shape = ["batch", "tokens"]
-    made = list(nodes(form))
-    used = {name for node in made for name in node.input}
+    operators = list(nodes(form))
+    used = {name for node in operators for name in node.input}
     graph = helper.make_graph(
-        made,
+        operators,
         "all-MiniLM-L6-v2",
         [
             helper.make_tensor_value_info(name, TensorProto.INT32, shape)

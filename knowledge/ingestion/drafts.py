@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 
 from knowledge import chunking, enrichment
 from knowledge.embedding import WINDOW
-from knowledge.enrichment import Described
+from knowledge.enrichment import Enrichment
 from knowledge.errors import Unreadable
-from knowledge.graph import Graph, draw
+from knowledge.graph import Graph, extract
 from knowledge.models import Document
 from knowledge.parsing import Page
 
@@ -64,7 +64,9 @@ class Draft:
 
     def embedded(self) -> list[str]:
         """Return what the embedding model is to see, chunk by chunk."""
-        return [chunking.embedded(self.page.title, each.section, each.text) for each in self.parts]
+        return [
+            chunking.embedding_text(self.page.title, each.section, each.text) for each in self.parts
+        ]
 
 
 def digest(content: bytes) -> str:
@@ -113,7 +115,7 @@ def draft(sheet: Sheet, folders: Sequence[str], *, window: int = WINDOW, former:
 def described(draft: Draft) -> Draft:
     """Return the draft as models describe it, where there are any. It takes its time."""
     page = draft.page
-    said = Described(**{each.name: getattr(page, each.name) for each in fields(Described)})
+    said = Enrichment(**{each.name: getattr(page, each.name) for each in fields(Enrichment)})
     # What the page says itself, under the names it was given.
     own = replace(draft.sheet.page, title=page.title, audience=page.audience, crumbs=page.crumbs)
     return replace(draft, page=replace(page, **vars(enrichment.describe(own, said))))
@@ -121,7 +123,7 @@ def described(draft: Draft) -> Draft:
 
 def drawn(draft: Draft) -> Draft:
     """Return the draft with the graph that models draw of it, where they do. It takes its time."""
-    return replace(draft, graph=draw(draft.page, draft.parts))
+    return replace(draft, graph=extract(draft.page, draft.parts))
 
 
 def filled(sheet: Sheet, folders: Sequence[str]) -> Page:

@@ -60,7 +60,7 @@ class Encoder:
         return {
             said: np.array(vector, dtype=np.float32)
             for title, path, text, vector in rows.iterator()
-            if (said := chunking.embedded(title, path, text)) in texts
+            if (said := chunking.embedding_text(title, path, text)) in texts
         }
 
     def encoded(self, texts: Sequence[str]) -> Vectors:

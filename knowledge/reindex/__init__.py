@@ -1,4 +1,4 @@
-"""Reindexing: another embedding model for a collection, without a question failing meanwhile.
+"""Reindex: another embedding model for a collection, without a question failing meanwhile.
 
 The new model's vectors are filled in beside the old ones, both are compared, and only then is the
 collection switched, by changing one word. The old vectors stay, so that it can go back.
@@ -21,6 +21,9 @@ from knowledge.reindex.backfill import Watch, fill, missing, text
 from knowledge.reindex.switchover import Comparison, compare, switch
 from knowledge.search import vector_indexes
 
+SAMPLE = 16  # chunks
+VECTORS = (ChunkVector, SectionVector, DocumentVector)
+
 
 class RecallLost(KnowledgeError):
     """The new model finds less than the one in use."""
@@ -32,9 +35,6 @@ class NoWayBack(KnowledgeError):
 
 class InUse(KnowledgeError):
     """The vectors are those that are searched."""
-
-
-SAMPLE = 16  # chunks
 
 
 @dataclass(frozen=True)
@@ -54,76 +54,6 @@ class Plan:
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
         return asdict(self)
-
-
-def plan(collection: Collection, embedder: Embedder) -> Plan:
-    """Return what filling the collection with the model's vectors takes.
-
-    Encodes a sample of sixteen chunks for it, which costs as much. Raises EmbeddingUnavailable.
-    """
-    chunks = Chunk.objects.filter(document__collection=collection)
-    lacking = missing(collection, embedder.name)
-    count = lacking.count()
-    counted = lacking.aggregate(tokens=Sum("tokens"))["tokens"] or 0
-    seconds_each, tokens_each = sample(collection, embedder)
-    tokens = round(counted * tokens_each)
-    return Plan(
-        documents=collection.documents.count(),
-        sections=Section.objects.filter(document__collection=collection).count(),
-        chunks=chunks.count(),
-        missing=count,
-        dimensions=embedder.dimensions,
-        tokens=tokens,
-        seconds=round(count * seconds_each, 1),
-        dollars=price(embedder.name, tokens),
-        cut=chunks.filter(tokens__gt=embedder.window).count(),
-    )
-
-
-def sample(collection: Collection, embedder: Embedder) -> tuple[float, float]:
-    """Return the seconds per chunk, and how many of its tokens the model counts for one of ours."""
-    # In the order of their digests, which is none.
-    chunks = list(missing(collection, embedder.name).order_by("sha1", "pk")[:SAMPLE])
-    if not chunks:
-        return 0.0, 1.0
-    embedder.encode(["The first one loads the model or opens the connection."])
-    spent, begin = embedder.spent, perf_counter()
-    embedder.encode([text(each) for each in chunks])
-    seconds = (perf_counter() - begin) / len(chunks)
-    spent = embedder.spent - spent
-    return seconds, spent / sum(each.tokens for each in chunks) if spent else 1.0
-
-
-def price(model: str, tokens: int) -> float | None:
-    """Return the dollars that so many tokens cost, None when nobody knows."""
-    if model == MODEL:
-        return 0.0
-    name, provider = providers.split(model)
-    if provider in providers.OWN:
-        return 0.0
-    try:
-        found = calc_price(Usage(input_tokens=tokens), model_ref=name, provider_id=provider)
-    except LookupError:
-        return None
-    return float(found.total_price)
-
-
-__all__ = [
-    "Comparison",
-    "InUse",
-    "NoWayBack",
-    "Outcome",
-    "Plan",
-    "RecallLost",
-    "back",
-    "drop",
-    "fill",
-    "missing",
-    "others",
-    "plan",
-    "price",
-    "reindex",
-]
 
 
 @dataclass(frozen=True)
@@ -162,29 +92,29 @@ def back(collection: Collection, name: str = "") -> Outcome:
 
     Raises NoWayBack when there are none, or several and no `name` says which.
     """
-    before, known = collection.embedding_model, others(collection)
+    before, models = collection.embedding_model, other_models(collection)
     if name:
-        known = [each for each in known if each == registry.full_name(name)]
-    if not known:
+        models = [model for model in models if model == registry.full_name(name)]
+    if not models:
         raise NoWayBack(
             f"{collection.name!r} has no vectors of {name or 'another model'} to go back to."
         )
-    if len(known) > 1:
+    if len(models) > 1:
         raise NoWayBack(
-            f"{collection.name!r} has vectors of several other models: {', '.join(known)}. "
+            f"{collection.name!r} has vectors of several other models: {', '.join(models)}. "
             "Say which with --embedding-model."
         )
-    embedder = registry.named(known[0])
+    embedder = registry.named(models[0])
     filled = fill(collection, embedder)
     vector_indexes.ensure(embedder.name, embedder.dimensions)
     filled += switch(collection, embedder)
     return Outcome(before, embedder.name, filled, None)
 
 
-def others(collection: Collection) -> list[str]:
+def other_models(collection: Collection) -> list[str]:
     """Return the models whose vectors the collection has beside those in use."""
-    found = DocumentVector.objects.filter(collection=collection)
-    names = found.exclude(model=collection.embedding_model).values_list("model", flat=True)
+    vectors = DocumentVector.objects.filter(collection=collection)
+    names = vectors.exclude(model=collection.embedding_model).values_list("model", flat=True)
     return sorted(names.distinct())
 
 
@@ -195,16 +125,66 @@ def drop(collection: Collection, name: str) -> int:
     """
     with transaction.atomic():
         take_turns(collection)
-        now = Collection.objects.select_for_update().get(pk=collection.pk)
-        if name == now.embedding_model:
+        current = Collection.objects.select_for_update().get(pk=collection.pk)
+        if name == current.embedding_model:
             raise InUse(
                 f"{collection.name!r} is searched by the vectors of {name}: "
                 "change its model first, with --embedding-model."
             )
-        kinds = (ChunkVector, SectionVector, DocumentVector)
-        gone = sum(
-            kind.objects.filter(collection=collection, model=name).delete()[0] for kind in kinds
-        )
-    if name != MODEL and not any(kind.objects.filter(model=name).exists() for kind in kinds):
+        rows = [table.objects.filter(collection=collection, model=name) for table in VECTORS]
+        removed = sum(vectors.delete()[0] for vectors in rows)
+    if name != MODEL and not any(table.objects.filter(model=name).exists() for table in VECTORS):
         vector_indexes.drop(name)
-    return gone
+    return removed
+
+
+def plan(collection: Collection, embedder: Embedder) -> Plan:
+    """Return what filling the collection with the model's vectors takes.
+
+    Encodes a sample of sixteen chunks for it, which costs as much. Raises EmbeddingUnavailable.
+    """
+    chunks = Chunk.objects.filter(document__collection=collection)
+    lacking = missing(collection, embedder.name)
+    count = lacking.count()
+    counted = lacking.aggregate(tokens=Sum("tokens"))["tokens"] or 0
+    seconds_each, tokens_each = sample(collection, embedder)
+    tokens = round(counted * tokens_each)
+    return Plan(
+        documents=collection.documents.count(),
+        sections=Section.objects.filter(document__collection=collection).count(),
+        chunks=chunks.count(),
+        missing=count,
+        dimensions=embedder.dimensions,
+        tokens=tokens,
+        seconds=round(count * seconds_each, 1),
+        dollars=price(embedder.name, tokens),
+        cut=chunks.filter(tokens__gt=embedder.window).count(),
+    )
+
+
+def sample(collection: Collection, embedder: Embedder) -> tuple[float, float]:
+    """Return the seconds per chunk, and how many of its tokens the model counts for one of ours."""
+    # In the order of their digests, which is none.
+    chunks = list(missing(collection, embedder.name).order_by("sha1", "pk")[:SAMPLE])
+    if not chunks:
+        return 0.0, 1.0
+    embedder.encode(["The first one loads the model or opens the connection."])
+    spent, begin = embedder.spent, perf_counter()
+    embedder.encode([text(chunk) for chunk in chunks])
+    seconds = (perf_counter() - begin) / len(chunks)
+    spent = embedder.spent - spent
+    return seconds, spent / sum(chunk.tokens for chunk in chunks) if spent else 1.0
+
+
+def price(model: str, tokens: int) -> float | None:
+    """Return the dollars that so many tokens cost, None when nobody knows."""
+    if model == MODEL:
+        return 0.0
+    name, provider = providers.split(model)
+    if provider in providers.OWN:
+        return 0.0
+    try:
+        calculation = calc_price(Usage(input_tokens=tokens), model_ref=name, provider_id=provider)
+    except LookupError:
+        return None
+    return float(calculation.total_price)

@@ -1,4 +1,4 @@
-"""Filling: gives a collection the vectors of an embedding model, beside those it has.
+"""Backfill: gives a collection the vectors of an embedding model, beside those it has.
 
 Only what is missing is made, batch by batch, so it may be interrupted at any time and go on from
 there, and documents that come meanwhile are found by the next round. Nothing is locked and no
@@ -17,10 +17,10 @@ from knowledge.embedding import Embedder, Vectors
 from knowledge.ingestion.store import take_turns
 from knowledge.models import Chunk, Collection, Document
 
-AT_ONCE = 64  # chunks, about two seconds' work of this machine
+CHUNKS_AT_ONCE = 64  # about two seconds' work of this machine
 DOCUMENTS_AT_ONCE = 200
 
-Watch = Callable[[int], None]  # told how many chunks have just been filled
+Watch = Callable[[int, int], None]  # told how many chunks are filled, of how many
 
 # A chunk that was deleted while the model worked is left out, and one that is about to be is kept
 # until its vector can be deleted with it.
@@ -52,12 +52,13 @@ def fill(collection: Collection, embedder: Embedder, watch: Watch | None = None)
 
     Raises EmbeddingUnavailable; what was filled stays.
     """
-    filled = 0
-    for batch in batches(missing(collection, embedder.name)):
-        insert(collection, embedder.name, batch, embedder.encode([text(each) for each in batch]))
+    lacking = missing(collection, embedder.name)
+    filled, total = 0, lacking.count()
+    for batch in batches(lacking):
+        insert(collection, embedder.name, batch, embedder.encode([text(chunk) for chunk in batch]))
         filled += len(batch)
         if watch:
-            watch(len(batch))
+            watch(filled, total)
     for documents in unfinished(collection, embedder.name):
         insert_means(collection, embedder.name, documents)
     return filled
@@ -81,14 +82,14 @@ def is_whole(collection: Collection, model: str) -> bool:
 def batches(chunks: QuerySet[Chunk]) -> Iterator[list[Chunk]]:
     """Yield the chunks, a batch at a time, each asked for when the one before it is done."""
     last = 0
-    while batch := list(chunks.filter(pk__gt=last)[:AT_ONCE]):
+    while batch := list(chunks.filter(pk__gt=last)[:CHUNKS_AT_ONCE]):
         last = batch[-1].pk
         yield batch
 
 
 def text(chunk: Chunk) -> str:
     """Return what the model is to see of a chunk."""
-    return chunking.embedded(chunk.document.title, tuple(chunk.section.path), chunk.text)
+    return chunking.embedding_text(chunk.document.title, tuple(chunk.section.path), chunk.text)
 
 
 def insert(collection: Collection, model: str, chunks: Sequence[Chunk], vectors: Vectors) -> None:

@@ -14,17 +14,22 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from knowledge import calibration
-from knowledge.calibration import of_itself
+from knowledge.calibration import own_questions
 from knowledge.embedding import Embedder, registry
 from knowledge.errors import EmbeddingUnavailable
 from knowledge.ingestion.store import take_turns
 from knowledge.models import Collection, Copy, Ingest
 from knowledge.reindex.backfill import fill, is_whole
 
-AT = 10  # documents
+RECALL_AT = 10  # documents
 # How much recall may be lost and still hold: two of a hundred questions.
 LOSS = 0.02
 QUESTIONS = 300
+
+# While documents keep coming, there is always one that lacks its vector: after so many rounds the
+# collection is switched without it, and it gets its vector right after.
+ROUNDS = 10
+PAUSE_SECONDS = 1.0
 
 # Exact, so that no index has a say in it; the documents of the nearest chunks.
 NEAREST = """
@@ -33,6 +38,8 @@ FROM knowledge_chunkvector AS vector JOIN knowledge_chunk AS chunk ON chunk.id =
 WHERE vector.collection_id = %(collection)s AND vector.model = %(model)s
 GROUP BY chunk.document_id ORDER BY min(vector.embedding <=> %(question)s::halfvec) LIMIT %(limit)s
 """
+
+log = logging.getLogger(__name__)
 
 Questions = Mapping[str, set[str]]  # question → ids of the documents that answer it
 
@@ -60,7 +67,7 @@ class Comparison:
         if not self.questions:
             return f"There is nothing to compare by: no {self.basis}."
         sentence = (
-            f"Recall@{AT} on {self.questions} {self.basis}: "
+            f"Recall@{RECALL_AT} on {self.questions} {self.basis}: "
             f"{self.before:.3f} before, {self.after:.3f} after"
         )
         return f"{sentence}; {'it holds' if self.holds else 'it does not hold'}."
@@ -72,37 +79,36 @@ def compare(collection: Collection, before: str, after: str) -> Comparison:
     Without golden questions, titles and headings are asked, and the document they stand in is to
     be found. Raises EmbeddingUnavailable when the new model fails; the old one may.
     """
-    basis, questions = asked(collection)
-    latter = recall(collection, after, questions)
+    basis, questions = questions_of(collection)
+    recall_after = recall(collection, after, questions)
     try:
-        former = recall(collection, before, questions)
+        recall_before = recall(collection, before, questions)
     except EmbeddingUnavailable as error:
-        return Comparison(basis, len(questions), None, latter, str(error))
-    return Comparison(basis, len(questions), former, latter)
+        return Comparison(basis, len(questions), None, recall_after, str(error))
+    return Comparison(basis, len(questions), recall_before, recall_after)
 
 
-def asked(collection: Collection) -> tuple[str, Questions]:
+def questions_of(collection: Collection) -> tuple[str, Questions]:
     """Return what kind of questions there are, and the questions."""
     if golden := golden_questions(collection):
         return "golden questions", golden
-    samples = of_itself(collection)
+    samples = own_questions(collection)
     return "titles and headings", {each.text: {each.document} for each in samples}
 
 
 def golden_questions(collection: Collection) -> Questions:
     """Return the golden questions whose answers are in the collection, at most 300 of them."""
-    places = dict(collection.documents.values_list("source", "pk"))
     copies = Copy.objects.filter(collection=collection).values_list("source", "document")
-    places = dict(copies) | places
-    found = {
+    documents = dict(copies) | dict(collection.documents.values_list("source", "pk"))
+    answerable = {
         question: answers
         for question, sources in collection.golden_questions.values_list("question", "sources")
-        if (answers := {places[source] for source in sources if source in places})
+        if (answers := {documents[source] for source in sources if source in documents})
     }
-    if len(found) <= QUESTIONS:
-        return found
-    drawn = random.Random(collection.name).sample(sorted(found), QUESTIONS)  # noqa: S311
-    return {question: found[question] for question in drawn}
+    if len(answerable) <= QUESTIONS:
+        return answerable
+    sample = random.Random(collection.name).sample(sorted(answerable), QUESTIONS)  # noqa: S311
+    return {question: answerable[question] for question in sample}
 
 
 def recall(collection: Collection, model: str, questions: Questions) -> float:
@@ -111,7 +117,7 @@ def recall(collection: Collection, model: str, questions: Questions) -> float:
         return 1.0
     vectors = registry.named(model).encode([*questions], kind="question")
     shares = [
-        len(answers & {*nearest(collection, model, vector)}) / min(len(answers), AT)
+        len(answers & {*nearest(collection, model, vector)}) / min(len(answers), RECALL_AT)
         for answers, vector in zip(questions.values(), vectors, strict=True)
     ]
     return sum(shares) / len(shares)
@@ -126,18 +132,10 @@ def nearest(collection: Collection, model: str, vector: NDArray[np.float32]) -> 
                 "collection": collection.pk,
                 "model": model,
                 "question": HalfVector(vector).to_text(),
-                "limit": AT,
+                "limit": RECALL_AT,
             },
         )
         return [document for (document,) in cursor.fetchall()]
-
-
-# While documents keep coming, there is always one that lacks its vector: after so many rounds the
-# collection is switched without it, and it gets its vector right after.
-ROUNDS = 10
-PAUSE_SECONDS = 1.0
-
-log = logging.getLogger(__name__)
 
 
 def switch(collection: Collection, embedder: Embedder) -> int:
@@ -156,7 +154,7 @@ def switch(collection: Collection, embedder: Embedder) -> int:
                 collection.save(update_fields=["embedding_model"])
                 break
         filled += fill(collection, embedder)
-    filled += follow(collection, embedder, now())
+    filled += fill_running_jobs(collection, embedder, now())
     try:
         calibration.refresh(collection)
     except (calibration.Uncalibrated, EmbeddingUnavailable) as error:
@@ -165,19 +163,19 @@ def switch(collection: Collection, embedder: Embedder) -> int:
     return filled
 
 
-def follow(collection: Collection, embedder: Embedder, moment: datetime) -> int:
+def fill_running_jobs(collection: Collection, embedder: Embedder, moment: datetime) -> int:
     """Fill what is stored by jobs from before `moment`: they make vectors of the former model."""
     filled = 0
     while True:
         # Asked before filling: what the last of them stored is then filled, too.
-        is_last = not jobs(collection, moment)
+        is_last = not has_running_jobs(collection, moment)
         filled += fill(collection, embedder)
         if is_last:
             return filled
         sleep(PAUSE_SECONDS)
 
 
-def jobs(collection: Collection, moment: datetime) -> bool:
+def has_running_jobs(collection: Collection, moment: datetime) -> bool:
     """Whether a worker is at a job of the collection that it began before."""
     running = Ingest.objects.filter(collection=collection, status=Ingest.Status.RUNNING)
     return running.filter(started__lt=moment, lease_until__gte=now()).exists()

@@ -160,4 +160,4 @@ def collection(island: Path, server: Server) -> Collection:
 @pytest.fixture
 def one_document_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The island has four documents, of which the first ten are all."""
-    monkeypatch.setattr("knowledge.reindex.switchover.AT", 1)
+    monkeypatch.setattr("knowledge.reindex.switchover.RECALL_AT", 1)

@@ -6,18 +6,9 @@ from datetime import UTC, date, datetime
 import numpy as np
 from django.db.models import Model
 
-from knowledge.archive.archive_format import (
-    LEVELS,
-    ChunkRecord,
-    CopyRecord,
-    DocumentRecord,
-    EntityRecord,
-    RelationRecord,
-    SectionRecord,
-    VersionRecord,
-)
-from knowledge.archive.container import Entry
-from knowledge.archive.restore import embedded, put
+from knowledge.archive import contents
+from knowledge.archive.contents import LEVELS, Entry
+from knowledge.archive.restore import put
 from knowledge.embedding.local import LOCAL
 from knowledge.models import (
     Calibration,
@@ -36,6 +27,7 @@ from knowledge.models import (
     SectionVector,
     Version,
 )
+from knowledge.reindex.backfill import fill
 from knowledge.search import postings
 
 THEN = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -52,23 +44,23 @@ def digest(text: str) -> str:
     return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
-def entities(source: str) -> list[EntityRecord]:
+def entities(source: str) -> list[contents.Entity]:
     """Two things of one name, and the page itself."""
     return [
-        EntityRecord(name="The island", kind="place", names=["The island", "Skerry"]),
-        EntityRecord(name=source, kind="page", names=[source]),
-        EntityRecord(name="The Island", kind="organisation", names=["the island"]),
+        contents.Entity(name="The island", kind="place", names=["The island", "Skerry"]),
+        contents.Entity(name=source, kind="page", names=[source]),
+        contents.Entity(name="The Island", kind="organisation", names=["the island"]),
     ]
 
 
-def relations(last: int) -> list[RelationRecord]:
+def relations(last: int) -> list[contents.Relation]:
     """One that a first chunk states, and one that the last does."""
     return [
-        RelationRecord(
+        contents.Relation(
             subject=2, predicate="publishes", object=1, chunk=1,
             valid_from=date(2024, 3, 1), valid_to=None,
         ),
-        RelationRecord(
+        contents.Relation(
             subject=1, predicate="is about", object=0, chunk=last, valid_from=None,
             valid_to=date(2026, 3, 4),
         ),
@@ -77,7 +69,7 @@ def relations(last: int) -> list[RelationRecord]:
 
 def entry(source: str, texts: list[str], *, version: int = 2) -> Entry:
     """A document of one section to a text, with a copy and a former version."""
-    record = DocumentRecord(
+    record = contents.Document(
         source=source,
         origin=f"island/{source}",
         title=source.removesuffix(".md").title(),
@@ -96,18 +88,18 @@ def entry(source: str, texts: list[str], *, version: int = 2) -> Entry:
         created=THEN,
         updated=THEN,
         sections=[
-            SectionRecord(number=number, path=[f"Part {number}"])
+            contents.Section(number=number, path=[f"Part {number}"])
             for number in range(1, len(texts) + 1)
         ],
         chunks=[
-            ChunkRecord(
+            contents.Chunk(
                 section=number, number=number, text=text, keywords=["island"], page=number,
                 sha1=digest(text), tokens=12,
             )
             for number, text in enumerate(texts, start=1)
         ],
         copies=[
-            CopyRecord(
+            contents.Copy(
                 source=f"copy/{source}", origin=f"copy/{source}", sha1="1" * 40, created=THEN
             )
         ],
@@ -115,15 +107,17 @@ def entry(source: str, texts: list[str], *, version: int = 2) -> Entry:
         relations=relations(len(texts)),
         models=[],
     )  # fmt: skip
-    former = VersionRecord(
+    former = contents.Version(
         document=source, number=1, title="Before", content="Before.", sha1="0" * 40,
         created=THEN, replaced=THEN,
     )  # fmt: skip
     return Entry(record, [former], {})
 
 
-def with_vectors(found: Entry) -> Entry:
-    return Entry(found.document, found.versions, {LOCAL.name: embedded(found.document, LOCAL)})
+def add(collection: Collection, document: Entry) -> None:
+    """Store the document with vectors of the local model, beside those it has."""
+    put(collection, document)
+    fill(collection, LOCAL)
 
 
 def noise(found: Entry, model: str, dimensions: int) -> Entry:
@@ -140,7 +134,7 @@ def island() -> Collection:
     """A collection of four documents with vectors of two models, and what is known of it."""
     made = Collection.objects.create(name="island", title="The island", description="Small.")
     for source, texts in PAGES.items():
-        put(made, noise(with_vectors(entry(source, texts)), OTHER, 1024))
+        add(made, noise(entry(source, texts), OTHER, 1024))
     Calibration.objects.create(
         collection=made, model=LOCAL.name, threshold=0.42, report={"scale": 0.1}
     )

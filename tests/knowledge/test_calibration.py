@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.calibration import FALSE_ALARMS, Scores, chosen, everyday, titles, upper
+from knowledge.calibration import FALSE_ALARMS, Scores, choose, everyday, titles, upper_quantile
 
 # 0.10, 0.11, … 0.29: half below 0.195, a quarter above 0.2425.
 FOREIGN = [0.1 + number / 100 for number in range(20)]
@@ -13,33 +13,36 @@ OWN = [0.6 + number / 100 for number in range(20)]
 
 def test_few_foreign_questions_pass_where_own_ones_are_not_told_from_them() -> None:
     for own in ([], [0.25] * 3 + [0.6] * 37):
-        choice = chosen(Scores(FOREIGN, own))
+        choice = choose(Scores(FOREIGN, own))
         assert choice.threshold == pytest.approx(0.195 + 1.645 / 0.674 * 0.0475)
         assert choice.scale == pytest.approx(choice.threshold - 0.195)
 
 
 def test_threshold_is_higher_where_own_questions_still_pass() -> None:
     none = 0.195 + 3.090 / 0.674 * 0.0475
-    assert chosen(Scores(FOREIGN, OWN)).threshold == pytest.approx(none)
-    between = chosen(Scores(FOREIGN, [0.35] * 2 + [0.6] * 18))
+    assert choose(Scores(FOREIGN, OWN)).threshold == pytest.approx(none)
+    between = choose(Scores(FOREIGN, [0.35] * 2 + [0.6] * 18))
     assert 0.195 + 1.645 / 0.674 * 0.0475 < between.threshold < none
     assert "own titles" in between.reason
 
 
 def test_foreign_questions_that_are_answered_do_not_raise_the_threshold() -> None:
     answered = [0.9, 0.9, 0.9]
-    assert upper([*FOREIGN, *answered], FALSE_ALARMS) < upper(FOREIGN, FALSE_ALARMS) + 0.05
+    assert (
+        upper_quantile([*FOREIGN, *answered], FALSE_ALARMS)
+        < upper_quantile(FOREIGN, FALSE_ALARMS) + 0.05
+    )
 
 
 def test_nine_of_ten_own_questions_pass_whatever_foreign_ones_score() -> None:
     own = [0.22] * 3 + [0.6] * 17
-    choice = chosen(Scores(FOREIGN, own))
+    choice = choose(Scores(FOREIGN, own))
     assert sum(each >= choice.threshold for each in own) >= 18
-    assert "refused" in chosen(Scores(FOREIGN, [0.25] * 20)).reason
+    assert "refused" in choose(Scores(FOREIGN, [0.25] * 20)).reason
 
 
 def test_threshold_stays_above_what_foreign_questions_usually_score() -> None:
-    choice = chosen(Scores(FOREIGN, [0.05] * 20))
+    choice = choose(Scores(FOREIGN, [0.05] * 20))
     assert choice.threshold > 0.195
     assert choice.scale > 0
 
@@ -47,10 +50,10 @@ def test_threshold_stays_above_what_foreign_questions_usually_score() -> None:
 def test_golden_questions_part_the_scores_where_there_are_enough() -> None:
     answerable = [0.5 + number / 100 for number in range(20)]
     unanswerable = [0.3 + number / 200 for number in range(20)]
-    labelled = chosen(Scores(FOREIGN, OWN, answerable, unanswerable))
+    labelled = choose(Scores(FOREIGN, OWN, answerable, unanswerable))
     assert max(unanswerable) < labelled.threshold <= min(answerable) + 0.02
-    few = chosen(Scores(FOREIGN, OWN, answerable[:5], unanswerable))
-    assert few == chosen(Scores(FOREIGN, OWN))
+    few = choose(Scores(FOREIGN, OWN, answerable[:5], unanswerable))
+    assert few == choose(Scores(FOREIGN, OWN))
 
 
 confidences = st.lists(st.floats(-1, 1.5), min_size=20, max_size=60)
@@ -58,7 +61,7 @@ confidences = st.lists(st.floats(-1, 1.5), min_size=20, max_size=60)
 
 @given(confidences, st.lists(st.floats(-1, 1.5), max_size=60))
 def test_scale_is_never_nothing(foreign: list[float], own: list[float]) -> None:
-    assert chosen(Scores(foreign, own)).scale > 0.01
+    assert choose(Scores(foreign, own)).scale > 0.01
 
 
 def test_everyday_questions_are_two_hundred_and_each_is_there_once() -> None:

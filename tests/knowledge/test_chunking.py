@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge.chunking import Part, chunk, embedded, heading_path, merged, split_blocks
+from knowledge.chunking import Part, chunk, embedding_text, heading_path, merge_low, split_blocks
 from knowledge.embedding import WINDOW, count_tokens
 
 SENTENCE = "The keeper of the lighthouse lights the lamp before the ships come in. "
 
 
 def seen(title: str, part: Part) -> int:
-    return count_tokens(embedded(title, part.section, part.text))
+    return count_tokens(embedding_text(title, part.section, part.text))
 
 
 def test_each_section_is_a_chunk_that_knows_its_last_three_headings() -> None:
@@ -79,7 +79,7 @@ def test_little_that_no_neighbour_has_room_for_stays() -> None:
 
 
 def test_little_without_neighbour_and_keyword_is_dropped() -> None:
-    assert merged([Part((), "See there.")], frozenset({"lamp"}), "Guide") == []
+    assert merge_low([Part((), "See there.")], frozenset({"lamp"}), "Guide") == []
 
 
 def test_endless_headings_leave_room_for_the_text() -> None:

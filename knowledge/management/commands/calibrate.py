@@ -46,36 +46,38 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Calibrate one after the other; what failed is said at the end."""
         console = Console(file=cast("IO[str]", self.stdout._out), no_color=options["no_color"])
-        done, failed = [], []
-        for collection in wanted(options["collections"]):
+        outcomes, failures = [], []
+        for collection in collections_to_calibrate(options["collections"]):
             try:
                 with progress_bar(f"questions to {collection.name}") as watch:
                     outcome = calibrate(collection, watch)
             except KnowledgeError as error:
-                failed.append(f"{collection.name}: {error}")
+                failures.append(f"{collection.name}: {error}")
                 continue
             if not options["dry_run"]:
                 outcome.keep()
-            done.append(outcome)
+            outcomes.append(outcome)
             if not options["json"]:
-                console.print(picture(outcome), said(outcome, kept=not options["dry_run"]), sep="")
+                console.print(
+                    picture(outcome), verdict(outcome, kept=not options["dry_run"]), sep=""
+                )
         if options["json"]:
-            self.stdout.write(json.dumps([each.as_json() for each in done]))
-        if failed:
-            raise CommandError("\n".join(failed))
+            self.stdout.write(json.dumps([outcome.as_json() for outcome in outcomes]))
+        if failures:
+            raise CommandError("\n".join(failures))
 
 
-def wanted(names: Sequence[str]) -> list[Collection]:
+def collections_to_calibrate(names: Sequence[str]) -> list[Collection]:
     """Return the collections of these names, all that hold anything when there are none."""
     try:
-        found = named(names)
+        collections = named(names)
     except KnowledgeError as error:
         raise CommandError(str(error)) from error
     if not names:
-        found = list(Collection.objects.filter(documents__isnull=False).distinct())
-    if not found:
+        collections = list(Collection.objects.filter(documents__isnull=False).distinct())
+    if not collections:
         raise CommandError("There is no collection with documents to calibrate.")
-    return found
+    return collections
 
 
 def picture(outcome: Outcome) -> Table:
@@ -107,7 +109,7 @@ def picture(outcome: Outcome) -> Table:
     return table
 
 
-def said(outcome: Outcome, *, kept: bool) -> str:
+def verdict(outcome: Outcome, *, kept: bool) -> str:
     """Return the threshold and what passes it, in two lines."""
     passing = ", ".join(
         f"{share:.0%} {KINDS[name]}" for name, share in outcome.report["passing"].items()

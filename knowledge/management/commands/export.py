@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from rich.table import Table
 
 from knowledge.archive import export
-from knowledge.archive.archive_format import Manifest
+from knowledge.archive.contents import Manifest
 from knowledge.collections import named
 from knowledge.errors import KnowledgeError
 
@@ -59,7 +59,7 @@ def summary(manifest: Manifest, path: Path) -> Table:
     table = Table(title=f"{path.name}, {path.stat().st_size:,} bytes", title_justify="left")
     table.add_column(f"Collection {manifest.collection}")
     table.add_column("", justify="right")
-    for name, count in manifest.counts:
+    for name, count in manifest.counts.items():
         shown = {"questions": "golden questions"}.get(name, name.replace("_", " "))
         table.add_row(shown, f"{count:,}")
     table.add_section()

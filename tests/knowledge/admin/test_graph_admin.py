@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from knowledge import graph
-from knowledge.graph import Graph, Named, Stated
+from knowledge.graph import Graph, NamedEntity, StatedRelation
 from knowledge.models import Document, Entity, Relation
 from tests import factories
 from tests.knowledge.pages import SCRIPT, address, shown
@@ -35,13 +35,17 @@ def stated() -> Document:
     document = Document.objects.get()
     said = Graph(
         entities=(
-            Named("Harbour Office", "organisation", ("harbour master",)),
-            Named("foghorn", "system"),
-            Named(f"Guild {SCRIPT}", "organisation"),
+            NamedEntity("Harbour Office", "organisation", ("harbour master",)),
+            NamedEntity("foghorn", "system"),
+            NamedEntity(f"Guild {SCRIPT}", "organisation"),
         ),
         relations=(
-            Stated("Harbour Office", "keeps", "foghorn", part=1, valid_to=date(2024, 2, 29)),
-            Stated(f"Guild {SCRIPT}", "pays for", "foghorn", part=0, valid_from=date(2024, 3, 1)),
+            StatedRelation(
+                "Harbour Office", "keeps", "foghorn", part=1, valid_to=date(2024, 2, 29)
+            ),
+            StatedRelation(
+                f"Guild {SCRIPT}", "pays for", "foghorn", part=0, valid_from=date(2024, 3, 1)
+            ),
         ),
     )
     graph.write(document, list(document.chunks.order_by("number")), said)

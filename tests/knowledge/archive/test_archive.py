@@ -12,10 +12,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from knowledge import embedding
-from knowledge.archive import export, restore
-from knowledge.archive.archive_format import CollectionDiffers, EntityRecord
-from knowledge.archive.container import Entry
-from knowledge.archive.restore import put
+from knowledge.archive import contents, export, restore
+from knowledge.archive.contents import Entry
+from knowledge.archive.restore import CollectionDiffers, put
 from knowledge.embedding.local import LOCAL
 from knowledge.errors import InvalidCollectionName
 from knowledge.graph import graph_search
@@ -31,7 +30,7 @@ from knowledge.models import (
 )
 from knowledge.search import search, vector_indexes
 from tests.knowledge import islands
-from tests.knowledge.islands import OTHER, PAGES, entry, noise, rows, with_vectors
+from tests.knowledge.islands import OTHER, PAGES, add, entry, noise, rows
 
 # An export sees one moment, which takes a transaction of its own.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -111,9 +110,9 @@ def test_a_replaced_document_leaves_no_entity_that_only_it_named(
     island: Collection, archive: Path
 ) -> None:
     fog = entry("fog.md", ["The foghorn was sold."], version=3)
-    gone = EntityRecord(name="Buyer", kind="person", names=["Buyer"])
+    gone = contents.Entity(name="Buyer", kind="person", names=["Buyer"])
     record = fog.document.model_copy(update={"entities": [gone], "relations": []})
-    put(island, with_vectors(Entry(record, fog.versions, {})))
+    add(island, Entry(record, fog.versions, {}))
     assert Entity.objects.filter(name="Buyer").exists()
     restore(archive, replace=True)
     assert not Entity.objects.filter(name="Buyer").exists()
@@ -177,8 +176,8 @@ def test_a_collection_that_differs_is_left_alone_unless_it_is_to_be_replaced(
     island: Collection, archive: Path
 ) -> None:
     before = rows(island)
-    put(island, with_vectors(entry("fog.md", ["The foghorn was sold."], version=3)))
-    put(island, with_vectors(entry("new.md", ["There is snow now."])))
+    add(island, entry("fog.md", ["The foghorn was sold."], version=3))
+    add(island, entry("new.md", ["There is snow now."]))
     GoldenQuestion.objects.filter(sources=[]).delete()
     fog = island.documents.get(source="fog.md").pk
     changed = rows(island)
@@ -198,7 +197,7 @@ def test_an_export_shows_one_moment_whatever_is_stored_meanwhile(
     before = rows(island)
 
     def meddle() -> None:
-        put(island, with_vectors(entry("late.md", ["It came late."])))
+        add(island, entry("late.md", ["It came late."]))
         island.documents.filter(source="rooms.md").delete()
         connection.close()
 

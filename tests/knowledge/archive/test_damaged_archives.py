@@ -11,7 +11,7 @@ import pytest
 from pytest_django import Settings
 
 from knowledge.archive import export, restore
-from knowledge.archive.archive_format import UnusableArchive
+from knowledge.archive.contents import UnusableArchive
 from knowledge.archive.restore import put
 from knowledge.models import Collection, DocumentVector
 from tests.knowledge import islands

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from knowledge.embedding.local import Recent
+from knowledge.embedding.local import VectorCache
 
 
 class Encoder:
@@ -20,14 +20,14 @@ class Encoder:
 
 
 def test_each_text_is_encoded_once_and_vectors_keep_their_order() -> None:
-    recent, encoder = Recent(10), Encoder()
+    recent, encoder = VectorCache(10), Encoder()
     assert [int(v[0]) for v in recent.encode(["aaa", "b", "aaa"], encoder)] == [3, 1, 3]
     assert [int(v[0]) for v in recent.encode(["b", "cc", "aaa"], encoder)] == [1, 2, 3]
     assert encoder.asked == ["aaa", "b", "cc"]
 
 
 def test_what_was_not_asked_for_longest_is_forgotten_first() -> None:
-    recent, encoder = Recent(2), Encoder()
+    recent, encoder = VectorCache(2), Encoder()
     for text in ("a", "b", "a", "c", "a", "b"):
         recent.encode([text], encoder)
     assert encoder.asked == ["a", "b", "c", "b"]

@@ -26,11 +26,11 @@ def test_a_document_that_comes_while_vectors_are_made_is_searched_by_the_new_one
     collection: Collection, island: Path
 ) -> None:
     (island / "late.md").write_text("# Whales\n\nWhales are seen from the lighthouse in spring.")
-    came: list[int] = []
+    steps: list[int] = []
 
-    def ingest(count: int) -> None:
-        if not came:
-            came.append(count)
+    def ingest(done: int, total: int) -> None:
+        steps.append(done)
+        if len(steps) == 1:
             ingestion.ingest(find([island]), collection="island")
 
     reindex.reindex(collection, OTHER, watch=ingest)

@@ -34,11 +34,11 @@ def source(part: str) -> str:
 def test_collection_is_searched_by_the_new_vectors_and_keeps_the_old(
     collection: Collection, server: Server
 ) -> None:
-    told: list[int] = []
-    outcome = reindex.reindex(collection, OTHER, watch=told.append)
+    progress: list[tuple[int, int]] = []
+    outcome = reindex.reindex(collection, OTHER, watch=lambda *step: progress.append(step))
     chunks = Chunk.objects.count()
     assert (outcome.before, outcome.after, outcome.filled) == (embedding.MODEL, OTHER, chunks)
-    assert sum(told) == chunks
+    assert progress[-1] == (chunks, chunks)
     assert model_of(collection) == OTHER
     assert vectors(OTHER) == vectors(embedding.MODEL)
     assert all(
@@ -70,10 +70,10 @@ def test_vectors_are_of_the_headings_and_the_text_and_sections_lie_at_their_mean
 def test_an_interrupted_run_goes_on_where_it_was(
     collection: Collection, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backfill, "AT_ONCE", 2)
+    monkeypatch.setattr(backfill, "CHUNKS_AT_ONCE", 2)
     embedder = registry.named(OTHER)
 
-    def die(count: int) -> None:
+    def die(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
