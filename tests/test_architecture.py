@@ -29,7 +29,6 @@ BY_NAME = {
 }
 # Why a module of a few lines is one.
 TINY = {
-    "agents/ending/fallback.py": "a role",
     "agents/errors.py": "the errors of an app",
     "agents/steps/preload.py": "needed by workers alone",
     "assistant/celery.py": "Celery looks for it",
@@ -38,6 +37,7 @@ TINY = {
     "knowledge/identifiers.py": "needed by the settings, before there are models",
     "knowledge/parsing/mdx.py": "a format",
     "knowledge/parsing/text.py": "a format",
+    "knowledge/postgres_text.py": "what both agents and knowledge store has to be",
     "knowledge/tasks.py": "Celery looks for it",
 }
 # Why what one module needs for one name is a module of its own.
@@ -56,6 +56,7 @@ LONELY = {
     "assistant.lab.citation_quality": "a measurement",
     "assistant.logs": "needed by the settings",
     "conversations.stream": "the events of a turn over HTTP, without Django REST framework",
+    "knowledge.archive.export": "one of the two directions of an archive",
     "knowledge.ingestion.retention": "what is kept of old jobs, and how long",
     "knowledge.parsing.dispatch": "needed by the process that parses alone",
     "knowledge.parsing.markdown": "a format",

@@ -13,9 +13,10 @@ PACKAGES = ("assistant", "conversations", "agents", "knowledge", "prompts")
 # Django gives them their names, in each app anew; of these two each app has its own by intention.
 OF_DJANGO = frozenset({"__init__", "admin", "apps", "migrations", "models", "urls"})
 OF_EACH_APP = frozenset({"api", "errors"})
-# What the field calls by a gerund.
+# What the field calls by a gerund, and the ending of a turn.
 GERUNDS_OF_THE_FIELD = frozenset(
-    {"chunking", "drawing", "embedding", "encoding", "parsing", "ranking", "routing", "streaming"}
+    {"chunking", "drawing", "embedding", "encoding", "ending", "parsing", "ranking", "routing"}
+    | {"streaming"}
 )
 TINY = 30  # lines
 
