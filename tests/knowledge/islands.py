@@ -114,36 +114,36 @@ def entry(source: str, texts: list[str], *, version: int = 2) -> Entry:
     return Entry(record, [former], {})
 
 
-def add(collection: Collection, document: Entry) -> None:
+def add(collection: Collection, page: Entry) -> None:
     """Store the document with vectors of the local model, beside those it has."""
-    put(collection, document)
+    put(collection, page)
     fill(collection, LOCAL)
 
 
-def noise(found: Entry, model: str, dimensions: int) -> Entry:
+def noise(page: Entry, model: str, dimensions: int) -> Entry:
     """The document with vectors of another model beside those it has."""
     random = np.random.default_rng(7)
     vectors = {
-        level: random.normal(size=(found.document.rows(level), dimensions)).astype(np.float16)
+        level: random.normal(size=(page.document.rows(level), dimensions)).astype(np.float16)
         for level in LEVELS
     }
-    return Entry(found.document, found.versions, found.vectors | {model: vectors})
+    return Entry(page.document, page.versions, page.vectors | {model: vectors})
 
 
 def island() -> Collection:
     """A collection of four documents with vectors of two models, and what is known of it."""
-    made = Collection.objects.create(name="island", title="The island", description="Small.")
+    collection = Collection.objects.create(name="island", title="The island", description="Small.")
     for source, texts in PAGES.items():
-        add(made, noise(entry(source, texts), OTHER, 1024))
+        add(collection, noise(entry(source, texts), OTHER, 1024))
     Calibration.objects.create(
-        collection=made, model=LOCAL.name, threshold=0.42, report={"scale": 0.1}
+        collection=collection, model=LOCAL.name, threshold=0.42, report={"scale": 0.1}
     )
     GoldenQuestion.objects.create(
-        collection=made, question="Who has the keys?", sources=["rooms.md"]
+        collection=collection, question="Who has the keys?", sources=["rooms.md"]
     )
-    GoldenQuestion.objects.create(collection=made, question="Is there snow?", sources=[])
-    postings.refresh(made.pk)
-    return made
+    GoldenQuestion.objects.create(collection=collection, question="Is there snow?", sources=[])
+    postings.refresh(collection.pk)
+    return collection
 
 
 ALIKE = {

@@ -60,8 +60,8 @@ def summary(manifest: Manifest, path: Path) -> Table:
     table.add_column(f"Collection {manifest.collection}")
     table.add_column("", justify="right")
     for name, count in manifest.counts.items():
-        shown = {"questions": "golden questions"}.get(name, name.replace("_", " "))
-        table.add_row(shown, f"{count:,}")
+        label = {"questions": "golden questions"}.get(name, name.replace("_", " "))
+        table.add_row(label, f"{count:,}")
     table.add_section()
     for model in manifest.models:
         table.add_row(f"vectors of {model.name}", f"{model.dimensions} dimensions")

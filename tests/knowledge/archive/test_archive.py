@@ -16,7 +16,7 @@ from knowledge.archive import contents, export, restore
 from knowledge.archive.contents import Entry
 from knowledge.archive.restore import CollectionDiffers, put
 from knowledge.embedding.local import LOCAL
-from knowledge.errors import InvalidCollectionName
+from knowledge.errors import EmbeddingUnavailable, InvalidCollectionName
 from knowledge.graph import graph_search
 from knowledge.models import (
     Chunk,
@@ -56,24 +56,24 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     encode = LOCAL.encode
 
-    def counting(given: Any, **options: Any) -> embedding.Vectors:
-        texts.extend(given)
-        return encode(given, **options)
+    def recording(batch: Any, **options: Any) -> embedding.Vectors:
+        texts.extend(batch)
+        return encode(batch, **options)
 
-    monkeypatch.setattr(LOCAL, "encode", counting)
+    monkeypatch.setattr(LOCAL, "encode", recording)
     return texts
 
 
-def asked(question: str, collection: str) -> list[tuple[str, str, float]]:
-    found = search(question, collections=[collection])
-    return [(each.source, each.text, each.score) for each in found.passages]
+def passages_for(question: str, collection: str) -> list[tuple[str, str, float]]:
+    results = search(question, collections=[collection])
+    return [(passage.source, passage.text, passage.score) for passage in results.passages]
 
 
 def test_a_collection_comes_back_with_the_same_rows_and_answers_and_nothing_is_embedded(
     island: Collection, archive: Path, encoded: list[str]
 ) -> None:
     questions = ["Who plays the foghorn?", "What does a tandem cost?", "keys of the lighthouse"]
-    before = rows(island), [asked(question, "island") for question in questions]
+    before = rows(island), [passages_for(question, "island") for question in questions]
     encoded.clear()
     Collection.objects.all().delete()
     restored = restore(archive)
@@ -83,7 +83,7 @@ def test_a_collection_comes_back_with_the_same_rows_and_answers_and_nothing_is_e
     back = Collection.objects.get(name="island")
     assert (back.title, back.description) == ("The island", "Small.")
     assert all(before[0].values())
-    assert (rows(back), [asked(question, "island") for question in questions]) == before
+    assert (rows(back), [passages_for(question, "island") for question in questions]) == before
 
 
 def test_it_can_go_under_another_name_beside_the_first(island: Collection, archive: Path) -> None:
@@ -95,10 +95,14 @@ def test_what_documents_state_is_found_in_the_copy_with_its_time_and_place(
     island: Collection, archive: Path
 ) -> None:
     restore(archive, name="copy")
-    (found,) = graph_search(["Skerry"], collections=["copy"], limit=1)
-    assert (found.subject_kind, found.predicate, found.object) == ("page", "is about", "The island")
-    chunk = Chunk.objects.get(pk=found.chunk_id)
-    assert (chunk.document_id, chunk.number) == (found.document_id, 2)
+    (relation,) = graph_search(["Skerry"], collections=["copy"], limit=1)
+    assert (relation.subject_kind, relation.predicate, relation.object) == (
+        "page",
+        "is about",
+        "The island",
+    )
+    chunk = Chunk.objects.get(pk=relation.chunk_id)
+    assert (chunk.document_id, chunk.number) == (relation.document_id, 2)
     assert chunk.document.collection.name == "copy"
     published = graph_search(["ferry.md"], collections=["copy"], at=date(2030, 1, 1))
     assert [(each.subject_kind, each.predicate) for each in published] == [
@@ -110,8 +114,8 @@ def test_a_replaced_document_leaves_no_entity_that_only_it_named(
     island: Collection, archive: Path
 ) -> None:
     fog = entry("fog.md", ["The foghorn was sold."], version=3)
-    gone = contents.Entity(name="Buyer", kind="person", names=["Buyer"])
-    record = fog.document.model_copy(update={"entities": [gone], "relations": []})
+    buyer = contents.Entity(name="Buyer", kind="person", names=["Buyer"])
+    record = fog.document.model_copy(update={"entities": [buyer], "relations": []})
     add(island, Entry(record, fog.versions, {}))
     assert Entity.objects.filter(name="Buyer").exists()
     restore(archive, replace=True)
@@ -156,6 +160,25 @@ def test_only_what_came_without_vectors_is_embedded_and_it_is_said(
     assert restored.remarks == [
         f"The archive holds no vectors of {LOCAL.name} for 1 documents: these were embedded."
     ]
+    assert ChunkVector.objects.filter(model=LOCAL.name).count() == 8
+
+
+def test_vectors_that_could_not_be_made_are_made_by_the_next_import(
+    island: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SectionVector.objects.filter(section__document__source="fog.md", model=LOCAL.name).delete()
+    export(island, tmp_path / "part.docent")
+    Collection.objects.all().delete()
+
+    def fail(*_: Any, **__: Any) -> embedding.Vectors:
+        raise EmbeddingUnavailable
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LOCAL, "encode", fail)
+        with pytest.raises(EmbeddingUnavailable):
+            restore(tmp_path / "part.docent")
+    restored = restore(tmp_path / "part.docent")
+    assert (restored.new, restored.unchanged, restored.embedded) == (0, 4, 2)
     assert ChunkVector.objects.filter(model=LOCAL.name).count() == 8
 
 
@@ -257,14 +280,14 @@ def run(*arguments: object) -> str:
 
 def test_the_commands_say_what_they_did(island: Collection, tmp_path: Path) -> None:
     path = tmp_path / "island.docent"
-    said = run("export", "island", path)
-    assert "documents │ 4 │" in said
-    assert "relations │ 8 │" in said
-    assert f"vectors of {LOCAL.name} │ 384 dimensions │" in said
-    said = run("import", path, "--collection", "copy")
-    assert "Collection copy" in said
-    assert "new │ 4 │" in said
-    assert "chunks embedded │ 0 │" in said
+    output = run("export", "island", path)
+    assert "documents │ 4 │" in output
+    assert "relations │ 8 │" in output
+    assert f"vectors of {LOCAL.name} │ 384 dimensions │" in output
+    output = run("import", path, "--collection", "copy")
+    assert "Collection copy" in output
+    assert "new │ 4 │" in output
+    assert "chunks embedded │ 0 │" in output
 
 
 def test_the_commands_say_what_cannot_be(island: Collection, archive: Path) -> None:
