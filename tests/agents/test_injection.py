@@ -11,7 +11,7 @@ from agents.models import Envelope
 from agents.names import Role, Status
 from agents.steps import events
 from assistant.lab.model_server import Asked, Said
-from conversations.answers import answer
+from conversations.answers import answer_html
 from knowledge import ingestion
 from tests.agents.turning import turn
 from tests.scripted import shaped
@@ -45,7 +45,7 @@ def obedient(call: Asked) -> Said:
 
 def rendered(envelope: Envelope) -> str:
     """What a browser would show of the answer."""
-    return str(answer(envelope.payload["response"], {}))
+    return str(answer_html(envelope.payload["response"], {}))
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -9,7 +9,7 @@ from agents.contract import REGISTRY
 from agents.names import Role, Status
 from conversations.models import Conversation, Message
 from conversations.services import Asker, ask
-from conversations.turn_memory import LEAVING, tokens
+from conversations.turn_memory import LEAVING_MESSAGES, tokens
 from tests import factories
 from tests.conversations.test_turn_memory import end
 from tests.scripted import Asked, Said, Scripted, shaped
@@ -90,7 +90,7 @@ def test_at_most_so_many_messages_leave_at_once() -> None:
     talk = factories.conversation("s")
     for number in range(100):
         Message.objects.create(conversation=talk, role="user", text=f"Message {number}")
-    assert len(say("And?")["leaving"]) == LEAVING
+    assert len(say("And?")["leaving"]) == LEAVING_MESSAGES
 
 
 def test_what_was_not_folded_in_leaves_again() -> None:

@@ -252,12 +252,12 @@ def test_who_goes_away_leaves_nothing_behind(
     monkeypatch.setattr(stream, "BLOCK_MS", 100)
     followed = follow(running.pk, key(shop))
     followed.next()
-    assert len(stream._open) == 1
+    assert len(stream._streams) == 1
     followed.close()
     until = time.monotonic() + 60
-    while stream._open and time.monotonic() < until:
+    while stream._streams and time.monotonic() < until:
         time.sleep(0.02)
-    assert not stream._open
+    assert not stream._streams
 
 
 def test_more_streams_than_a_process_can_follow_are_sent_away(
