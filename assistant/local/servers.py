@@ -15,7 +15,7 @@ import sysconfig
 from pathlib import Path
 
 from assistant.errors import SetupError
-from assistant.local import places
+from assistant.local import paths
 
 POSTGRES = "postgres"
 REDIS = "redis"
@@ -23,6 +23,7 @@ TITLES = {POSTGRES: "PostgreSQL", REDIS: "Redis"}
 DATABASE = "docent"
 POSTGRES_MAJOR = "18"
 OLDEST_REDIS = (6, 2)
+REDIS_VERSION = re.compile(r"(Redis|Valkey) server v=(\d+)\.(\d+)")
 POSTGRES_SOCKET = ".s.PGSQL.5432"
 REDIS_SOCKET = "redis.sock"
 
@@ -63,16 +64,16 @@ def prepare(name: str, state: Path, *, durable: bool) -> None:
     Without `durable` the data needn't survive a crash of the machine.
     Raises SetupError if the server can't run here.
     """
-    user = places.owner(state / POSTGRES)
-    places.make_socket_folder(state, user)
+    user = paths.owner(state / POSTGRES)
+    paths.make_socket_folder(state, user)
     if name == POSTGRES:
-        how = _prepare_postgres(state, user, durable=durable)
+        recipe = _prepare_postgres(state, user, durable=durable)
     else:
-        how = _prepare_redis(state, durable=durable)
-    how["environment"] = places.ENVIRONMENT
-    making = state / f"{name}.json.new"
-    making.write_text(json.dumps(how))
-    making.rename(state / f"{name}.json")
+        recipe = _prepare_redis(state, durable=durable)
+    recipe["environment"] = paths.ENVIRONMENT
+    unfinished = state / f"{name}.json.new"
+    unfinished.write_text(json.dumps(recipe))
+    unfinished.rename(state / f"{name}.json")
 
 
 def is_ready(name: str, state: Path) -> bool:
@@ -81,8 +82,8 @@ def is_ready(name: str, state: Path) -> bool:
         return False
     try:
         if name == REDIS:
-            return _ask(places.socket_folder(state) / REDIS_SOCKET, b"PING\r\n") == b"+PONG\r\n"
-        _ask(places.socket_folder(state) / POSTGRES_SOCKET, b"")
+            return _ask(paths.socket_folder(state) / REDIS_SOCKET, b"PING\r\n") == b"+PONG\r\n"
+        _ask(paths.socket_folder(state) / POSTGRES_SOCKET, b"")
         # The eighth line is what pg_ctl looks at too; connections are refused until then.
         lines = (state / POSTGRES / "postmaster.pid").read_text().splitlines()
         return lines[7:8] == ["ready   "]
@@ -100,8 +101,8 @@ def _ask(path: Path, question: bytes) -> bytes:
         return connection.recv(64)
 
 
-def _prepare_postgres(state: Path, user: places.Owner, *, durable: bool) -> dict[str, object]:
-    binaries = places.find(user, state)
+def _prepare_postgres(state: Path, user: paths.Owner, *, durable: bool) -> dict[str, object]:
+    binaries = paths.postgres_programs(user, state)
     data = state / POSTGRES
     if user.is_other and not user.can_pass(state):
         raise SetupError(
@@ -116,7 +117,7 @@ def _prepare_postgres(state: Path, user: places.Owner, *, durable: bool) -> dict
             f"The data in {data} is PostgreSQL {major}'s, and Docent comes with {POSTGRES_MAJOR}. "
             f"Dump it with a PostgreSQL {major}, or set DATABASE_URL to one, or move it away."
         )
-    settings = POSTGRES_SETTINGS.format(sockets=places.socket_folder(state))
+    settings = POSTGRES_SETTINGS.format(sockets=paths.socket_folder(state))
     config = state / "postgres.conf"
     config.write_text(settings + ("" if durable else WITHOUT_SYNC))
     config.chmod(0o644)
@@ -127,36 +128,37 @@ def _prepare_postgres(state: Path, user: places.Owner, *, durable: bool) -> dict
         # The numbers in them may be other processes' by now, and then PostgreSQL won't start.
         "stale": [
             str(data / "postmaster.pid"),
-            str(places.socket_folder(state) / f"{POSTGRES_SOCKET}.lock"),
+            str(paths.socket_folder(state) / f"{POSTGRES_SOCKET}.lock"),
         ],
     }
 
 
-def _make_cluster(binaries: Path, data: Path, user: places.Owner, *, durable: bool) -> None:
+def _make_cluster(binaries: Path, data: Path, user: paths.Owner, *, durable: bool) -> None:
     """Fill the data folder beside its place: an interrupted initdb leaves nothing there."""
-    making = data.with_suffix(".new")
-    shutil.rmtree(making, ignore_errors=True)
-    making.mkdir(mode=0o700)
+    unfinished = data.with_suffix(".new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(mode=0o700)
     if user.is_other:
-        os.chown(making, user.uid, user.gid)
+        os.chown(unfinished, user.uid, user.gid)
     locale = ["--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     options = ["--auth=trust", f"--username={DATABASE}", *locale, "--locale=C", "--no-instructions"]
     sync = [] if durable else ["--no-sync"]
-    _run([binaries / "initdb", "-D", making, *options, *sync], user)
-    alone: list[str | Path] = [binaries / "postgres", "--single", "-D", making, "postgres"]
-    _run(alone, user, f"CREATE DATABASE {DATABASE}")
-    making.rename(data)
+    _run([binaries / "initdb", "-D", unfinished, *options, *sync], user)
+    single: list[str | Path] = [binaries / "postgres", "--single", "-D", unfinished, "postgres"]
+    _run(single, user, f"CREATE DATABASE {DATABASE}")
+    unfinished.rename(data)
 
 
-def _run(command: list[str | Path], user: places.Owner, text: str = "") -> None:
+def _run(command: list[str | Path], user: paths.Owner, text: str = "") -> None:
     try:
-        done = user.run(command, text)
+        process = user.run(command, text)
     except OSError as error:
         raise SetupError(
             f"{command[0]} can't be run as user number {user.uid}: {error.strerror}."
         ) from error
-    if done.returncode:
-        raise SetupError(f"{command[0]} failed: {done.stderr.strip() or done.stdout.strip()}")
+    if process.returncode:
+        reason = process.stderr.strip() or process.stdout.strip()
+        raise SetupError(f"{command[0]} failed: {reason}")
 
 
 def _prepare_redis(state: Path, *, durable: bool) -> dict[str, object]:
@@ -168,7 +170,7 @@ def _prepare_redis(state: Path, *, durable: bool) -> dict[str, object]:
     config = state / "redis.conf"
     config.write_text(
         REDIS_SETTINGS.format(
-            socket=places.socket_folder(state) / REDIS_SOCKET,
+            socket=paths.socket_folder(state) / REDIS_SOCKET,
             folder=folder,
             append="yes" if durable else "no",
         )
@@ -183,10 +185,10 @@ def _find_redis() -> tuple[str, str]:
     for program in candidates:
         if program is None or not os.access(program, os.X_OK):
             continue
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-        found = re.search(r"(Redis|Valkey) server v=(\d+)\.(\d+)", said.stdout)
-        if found and (int(found[2]), int(found[3])) >= OLDEST_REDIS:
-            return program, f"{found[1].lower()}-{found[2]}"
+        output = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+        version = REDIS_VERSION.search(output.stdout)
+        if version and (int(version[2]), int(version[3])) >= OLDEST_REDIS:
+            return program, f"{version[1].lower()}-{version[2]}"
     raise SetupError(
         "There is no Redis on this machine, and none comes with Docent for it. Install "
         "redis-server or valkey-server, 6.2 or newer, or set REDIS_URL."

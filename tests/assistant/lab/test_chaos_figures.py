@@ -14,7 +14,7 @@ from agents.names import Role, Status
 from agents.steps import events
 from assistant.lab import chaos_stack
 from assistant.lab.chaos_load import SESSION
-from assistant.lab.chaos_report import Committed, Reckoning, Run, reckon, recoveries
+from assistant.lab.chaos_report import CommittedFault, Run, Tally, recoveries, tally
 from assistant.lab.chaos_stack import Stack
 from assistant.lab.model_server import Asked
 from conversations.models import Message
@@ -31,13 +31,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def envelope() -> Envelope:
     """A turn of a run that ended as it should."""
-    made = factories.turn(factories.conversation(SESSION + MARK))
-    Envelope.objects.filter(pk=made.pk).update(process_count=1)
-    return made
+    envelope = factories.turn(factories.conversation(SESSION + MARK))
+    Envelope.objects.filter(pk=envelope.pk).update(process_count=1)
+    return envelope
 
 
-def counted(envelope: Envelope, *ledger: Asked) -> Reckoning:
-    return reckon({str(envelope.pk): MARK}, 0, list(ledger))
+def counted(envelope: Envelope, *ledger: Asked) -> Tally:
+    return tally({str(envelope.pk): MARK}, 0, list(ledger))
 
 
 def test_a_turn_that_ended_as_it_should_is_no_fault(envelope: Envelope) -> None:
@@ -52,7 +52,7 @@ def test_a_turn_that_still_runs_is_lost(envelope: Envelope) -> None:
 
 
 def test_a_turn_that_the_database_does_not_know_is_lost() -> None:
-    found = reckon({"00000000-0000-0000-0000-000000000000": MARK}, 0, [])
+    found = tally({"00000000-0000-0000-0000-000000000000": MARK}, 0, [])
     assert found.lost == 1
     assert not found.holds
 
@@ -100,7 +100,10 @@ def test_recovery_lasts_until_the_last_turn_under_way_went_on(envelope: Envelope
     step(other, 2, fault + timedelta(seconds=5))
     (found,) = recoveries(
         [str(envelope.pk), str(other.pk)],
-        [Committed("kill web", fault), Committed("kill web", fault + timedelta(minutes=1))],
+        [
+            CommittedFault("kill web", fault),
+            CommittedFault("kill web", fault + timedelta(minutes=1)),
+        ],
     )
     assert (found.name, found.times, found.usual, found.slowest) == ("kill web", 2, 2.5, 5.0)
 
@@ -183,7 +186,7 @@ def test_given_servers_must_both_be_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_report_has_a_row_for_every_figure_and_every_fault(envelope: Envelope) -> None:
     found = counted(envelope)
-    faults_done = recoveries([str(envelope.pk)], [Committed("kill web", now())])
+    faults_done = recoveries([str(envelope.pk)], [CommittedFault("kill web", now())])
     run = Run(found, faults_done, 7, 10)
     page = run.page()
     assert "| turns lost | 0 |" in page

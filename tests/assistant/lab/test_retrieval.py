@@ -10,8 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from assistant.lab import evaluation_tables, judged_folder, retrieval
-from assistant.lab.judged_folder import Unjudgeable, judged
+from assistant.lab import judged_data, retrieval, retrieval_chart
+from assistant.lab.judged_data import Unjudgeable, read_folder, take_in
 from knowledge.calibration import calibrate, is_due, refresh
 from knowledge.ingestion import cancel
 from knowledge.models import Calibration, Collection, Document, GoldenQuestion
@@ -62,7 +62,7 @@ def run(*words: object) -> str:
 @pytest.fixture
 def island(folder: Path) -> Collection:
     """Return the passages as a collection."""
-    return Collection.objects.get(name=judged_folder.keep(judged(folder)).collection)
+    return Collection.objects.get(name=take_in(read_folder(folder)).name)
 
 
 def test_retrieval_is_measured_per_form_and_level(folder: Path) -> None:
@@ -78,28 +78,28 @@ def test_retrieval_is_measured_per_form_and_level(folder: Path) -> None:
 
 
 def test_passages_are_taken_in_once_and_found_by_their_identifiers(folder: Path) -> None:
-    data = judged(folder)
-    kept = judged_folder.keep(data)
+    data = read_folder(folder)
+    kept = take_in(data)
     assert (kept.added, kept.unfindable) == (len(ISLAND), 0)
-    assert kept.collection == f"island-pages-{data.digest[:8]}"
+    assert kept.name == f"island-pages-{data.digest[:8]}"
     assert {each.source for each in Document.objects.all()} == set(ISLAND)
     assert set(kept.identifiers()) == {each.pk for each in Document.objects.all()}
     before = set(Document.objects.values_list("pk", "updated", "version"))
-    assert judged_folder.keep(data).added == 0
+    assert take_in(data).added == 0
     assert set(Document.objects.values_list("pk", "updated", "version")) == before
 
 
 def test_interrupted_run_is_continued(folder: Path) -> None:
-    kept = judged_folder.keep(judged(folder))
+    kept = take_in(read_folder(folder))
     Document.objects.filter(source__in=("ferry", "keys")).delete()
-    assert judged_folder.keep(judged(folder)).added == 2
-    assert Collection.objects.get(name=kept.collection).documents.count() == len(ISLAND)
+    assert take_in(read_folder(folder)).added == 2
+    assert Collection.objects.get(name=kept.name).documents.count() == len(ISLAND)
 
 
 def test_passages_without_text_are_counted_and_keep_nothing_from_the_others(folder: Path) -> None:
     rows = [{"id": key, "text": text} for key, text in [("empty", "\n"), *ISLAND.items()]]
     write(folder / "corpus.jsonl", rows)
-    kept = judged_folder.keep(judged(folder))
+    kept = take_in(read_folder(folder))
     assert (kept.added, kept.unfindable) == (len(ISLAND), 1)
     assert "1 passages hold too little text" in run("evaluate", "retrieval", folder)
 
@@ -107,11 +107,11 @@ def test_passages_without_text_are_counted_and_keep_nothing_from_the_others(fold
 def test_passage_that_can_never_be_found_does_not_stop_the_next_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judged_folder, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(judged_data, "ROWS_AT_ONCE", 1)
     rows = [{"id": key, "text": text} for key, text in [*ISLAND.items(), ("dash", "-")]]
     write(folder / "corpus.jsonl", rows)
-    assert judged_folder.keep(judged(folder)).unfindable == 1
-    assert judged_folder.keep(judged(folder)).added == 0
+    assert take_in(read_folder(folder)).unfindable == 1
+    assert take_in(read_folder(folder)).added == 0
 
 
 @pytest.mark.parametrize("name", ["../elsewhere", "Upper", ""])
@@ -124,7 +124,7 @@ def test_name_of_the_collection_is_checked_before_anything_is_written(
         with pytest.raises(CommandError, match="cannot name a collection"):
             run("evaluate", "retrieval", folder, "--collection", name)
     else:
-        judged_folder.keep(judged(folder))
+        take_in(read_folder(folder))
     left = (Path(settings.STATE_DIR) / "evaluation").glob("*")
     assert [path.suffix for path in left] == ([] if name else [".lock"])
     assert not (Path(settings.STATE_DIR) / "elsewhere").exists()
@@ -132,7 +132,7 @@ def test_name_of_the_collection_is_checked_before_anything_is_written(
 
 def test_job_that_another_stopped_is_not_taken_for_done(folder: Path) -> None:
     with pytest.raises(Unjudgeable, match="was not taken in"):
-        judged_folder.keep(judged(folder), work=cancel)
+        take_in(read_folder(folder), work=cancel)
 
 
 def test_documents_count_once_at_their_best_rank() -> None:
@@ -150,7 +150,7 @@ def test_picture_holds_every_level_and_form(folder: Path, tmp_path: Path) -> Non
 
 def test_picture_of_nothing_found_can_be_drawn() -> None:
     nothing = {"text": {"fused": dict.fromkeys([*retrieval.METRICS, retrieval.P50], 0.0)}}
-    assert ET.fromstring(evaluation_tables.svg(nothing, "a < b")) is not None  # noqa: S314
+    assert ET.fromstring(retrieval_chart.svg(nothing, "a < b")) is not None  # noqa: S314
 
 
 @pytest.mark.parametrize(
@@ -254,19 +254,19 @@ def test_small_collections_are_left_alone(island: Collection) -> None:
     assert not Calibration.objects.exists()
 
 
-def test_recall_counts_golden_questions_that_have_an_answer(island: Collection) -> None:
-    assert retrieval.golden_recall(island, island.embedding_model) is None
+def test_recall_counts_golden_questions_that_have_an_answer(
+    island: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for question, sources in [
         ("When does the night ferry leave?", ["ferry"]),
         ("What does a tandem cost?", ["bicycle", "gone"]),
         ("Who wrote Moby-Dick?", []),
     ]:
         GoldenQuestion.objects.create(collection=island, question=question, sources=sources)
-    assert retrieval.golden_recall(island, island.embedding_model, at=1) == pytest.approx(
-        (1 + 0.5) / 2
-    )
     figures = json.loads(run("evaluate", "golden", island.name, "--json"))
     assert figures == {island.name: {"questions": 2, "recall@5": 0.75, "recall@10": 0.75}}
+    monkeypatch.setattr(retrieval, "GOLDEN_DEPTHS", (1,))
+    assert retrieval.golden_figures(island) == {"questions": 2, "recall@1": 0.75}
 
 
 def test_golden_questions_are_asked_only_where_there_are_any(island: Collection) -> None:
