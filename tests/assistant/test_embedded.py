@@ -185,7 +185,7 @@ def test_nobody_else_can_read_the_data(state: Path) -> None:
 def test_data_of_another_postgresql_is_left_alone(state: Path) -> None:
     (state / "postgres").mkdir(mode=0o700)
     (state / "postgres" / "PG_VERSION").write_text("17\n")
-    user = paths.owner(state / "postgres")
+    user = servers.owner(state / "postgres")
     os.chown(state / "postgres", user.uid, user.gid)
     with pytest.raises(SetupError, match="PostgreSQL 17's, and Docent comes with 18"):
         shared_servers.join(durable=False)
