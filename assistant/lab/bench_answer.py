@@ -15,7 +15,7 @@ from rich.table import Table
 from agents import envelopes
 from agents.models import Envelope, ModelCall
 from agents.steps import events
-from assistant.lab.model_server import Asked, ModelServer
+from assistant.lab.model_server import Call, ModelServer
 from assistant.lab.rehearsal import COLLECTION, rehearsing
 from assistant.lab.scripted_replies import Sensible
 
@@ -94,7 +94,7 @@ def waiting(server: ModelServer, collection: str, seconds: float) -> dict[str, A
     }
 
 
-def overlapping(calls: list[Asked]) -> set[tuple[str, str]]:
+def overlapping(calls: list[Call]) -> set[tuple[str, str]]:
     """Return the pairs of prompts whose calls were under way at the same time."""
     return {
         (call.prompt, other.prompt)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from agents.models import Envelope
 from agents.names import Status
-from assistant.lab.model_server import Asked, Said
+from assistant.lab.model_server import Call, Response
 from assistant.lab.scripted_replies import Sensible
 
 QUESTIONS = (
@@ -23,13 +23,13 @@ PAUSE_SECONDS = 0.05
 TIMEOUT_SECONDS = 20.0
 # What a provider does at times.
 FAILURES = (
-    Said(status=500),
-    Said(status=503),
-    Said(status=429, headers={"Retry-After": "1"}),
-    Said(reset=True),
-    Said("half of a rep", cut_after=1),
-    Said("", finish="content_filter"),
-    Said("no JSON at all"),
+    Response(status=500),
+    Response(status=503),
+    Response(status=429, headers={"Retry-After": "1"}),
+    Response(reset=True),
+    Response("half of a rep", cut_after=1),
+    Response("", finish="content_filter"),
+    Response("no JSON at all"),
 )
 
 
@@ -97,10 +97,10 @@ class Failing:
     seconds: tuple[float, float] = (0.05, 0.4)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def reply(self, asked: Asked) -> Said:
+    def reply(self, call: Call) -> Response:
         """Return what is said to a call."""
         with self._lock:
             seconds = self.chance.uniform(*self.seconds)
             if self.chance.random() < self.share:
                 return replace(self.chance.choice(FAILURES), seconds=seconds)
-        return Sensible(seconds).reply(asked)
+        return Sensible(seconds).reply(call)

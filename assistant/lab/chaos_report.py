@@ -22,7 +22,7 @@ from agents.llm.outcomes import REPLIED
 from agents.models import Envelope, ModelCall, Step
 from agents.names import Status
 from agents.steps import events
-from assistant.lab.model_server import Asked
+from assistant.lab.model_server import Call
 from conversations.models import Message
 
 log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class Tally:
         return asdict(self)
 
 
-def tally(turns: dict[str, str], refused: int, ledger: list[Asked]) -> Tally:
+def tally(turns: dict[str, str], refused: int, ledger: list[Call]) -> Tally:
     """Return the figures of these turns, ids with their marks, whose calls are in the ledger."""
     envelopes = Envelope.objects.filter(pk__in=turns)
     steps = Step.objects.filter(envelope__in=envelopes)
@@ -132,7 +132,7 @@ def _told_twice(turns: Iterable[str]) -> int:
     return sum(events.count("workflow_complete") > 1 for events in names)
 
 
-def _paid_twice(turns: dict[str, str], ledger: list[Asked]) -> int:
+def _paid_twice(turns: dict[str, str], ledger: list[Call]) -> int:
     calls = calls_by_mark(ledger)
     journal = ModelCall.objects.filter(envelope__in=list(turns), outcome__in=REPLIED)
     stored: dict[str, list[tuple[list[dict[str, str]], float]]] = {}
@@ -149,9 +149,9 @@ def _paid_twice(turns: dict[str, str], ledger: list[Asked]) -> int:
     return count
 
 
-def calls_by_mark(ledger: list[Asked]) -> dict[str, list[Asked]]:
+def calls_by_mark(ledger: list[Call]) -> dict[str, list[Call]]:
     """Return the calls of each turn, by its mark, in the order they arrived."""
-    calls: dict[str, list[Asked]] = defaultdict(list)
+    calls: dict[str, list[Call]] = defaultdict(list)
     for call in ledger:
         if mark := MARK.search(json.dumps(call.body)):
             calls[mark[1]].append(call)
@@ -159,8 +159,8 @@ def calls_by_mark(ledger: list[Asked]) -> dict[str, list[Asked]]:
 
 
 def repeated_calls(
-    calls: list[Asked], stored: list[tuple[list[dict[str, str]], float]]
-) -> list[Asked]:
+    calls: list[Call], stored: list[tuple[list[dict[str, str]], float]]
+) -> list[Call]:
     """Return those of a turn's calls that were made although their reply was in the journal.
 
     `stored` are the messages of each reply in the journal, and the Unix time it was stored at.

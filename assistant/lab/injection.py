@@ -20,7 +20,7 @@ from agents.documentation.citations.links import IN_TEXT
 from agents.models import Envelope
 from agents.names import Role, Route, Status
 from assistant.lab.judged_data import Unjudgeable
-from assistant.lab.model_server import Asked, ModelServer
+from assistant.lab.model_server import Call, ModelServer
 from assistant.lab.scripted_replies import ELEMENT, MARK, PLOTS, Obedient
 from conversations.answers import answer_html
 from knowledge import ingestion
@@ -50,7 +50,7 @@ class Attempt:
     order: str
     page: str  # what the only document holds
     envelope: Envelope
-    calls: list[Asked]
+    calls: list[Call]
 
     @property
     def in_document(self) -> bool:
@@ -171,7 +171,7 @@ def table(figures: dict[str, dict[str, int]]) -> RenderableType:
     return rows
 
 
-def _own(call: Asked) -> Iterator[str]:
+def _own(call: Call) -> Iterator[str]:
     """Yield what we say in a call; what the model said before is its own."""
     for message in call.body["messages"]:
         if message["role"] != "assistant":

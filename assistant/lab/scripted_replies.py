@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from assistant.lab.model_server import Asked, Said
+from assistant.lab.model_server import Call, Response
 
 ELEMENT = re.compile(r"<(\w+)-([0-9a-f]{8})([^>]*)>\n(.*?)\n</\1-\2>", re.DOTALL)
 PASSAGE = re.compile(r'<passage[^>]*marker="(C\d+)"[^>]*>\n(.*?)\n</passage', re.DOTALL)
@@ -52,33 +52,33 @@ PLOTS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-def data(asked: Asked, name: str) -> str:
+def data(call: Call, name: str) -> str:
     """Return what the data of this name says, of the last message; empty when it has none."""
-    return "\n".join(text for kind, _, _, text in ELEMENT.findall(asked.user) if kind == name)
+    return "\n".join(text for kind, _, _, text in ELEMENT.findall(call.user) if kind == name)
 
 
-def passages(asked: Asked) -> dict[str, str]:
+def passages(call: Call) -> dict[str, str]:
     """Return the passages the response may cite, by marker."""
-    return dict(PASSAGE.findall(asked.user))
+    return dict(PASSAGE.findall(call.user))
 
 
-def cited(asked: Asked) -> str:
+def cited(call: Call) -> str:
     """Return the last sentence of the first passage with its marker: an answer that holds."""
-    text = passages(asked).get("C1", "")
+    text = passages(call).get("C1", "")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     sentence = SENTENCE.split(lines[-1])[0] if lines else "Nothing is said."
     return f"{sentence.rstrip()} [C1]"
 
 
-def _question(asked: Asked) -> str:
+def _question(call: Call) -> str:
     for name in QUESTIONS:
-        if text := data(asked, name):
+        if text := data(call, name):
             return text
     return ""
 
 
 # By property of the shape that is asked for.
-VALUES: dict[str, Callable[[Asked], Any]] = {
+VALUES: dict[str, Callable[[Call], Any]] = {
     "text_eng": _question,
     "translation": _question,
     "english": _question,
@@ -105,18 +105,18 @@ VALUES: dict[str, Callable[[Asked], Any]] = {
 }
 
 
-def _value(asked: Asked, name: str, shape: dict[str, Any], root: dict[str, Any]) -> Any:
+def _value(call: Call, name: str, shape: dict[str, Any], root: dict[str, Any]) -> Any:
     if name in VALUES:
-        return VALUES[name](asked)
+        return VALUES[name](call)
     shape = _resolved(shape, root)
     if options := shape.get("anyOf"):
         optional = any(option.get("type") == "null" for option in options)
-        return None if optional else _value(asked, "", options[0], root)
+        return None if optional else _value(call, "", options[0], root)
     if "enum" in shape:
         return shape["enum"][0]
     match shape.get("type"):
         case "object":
-            return _object(asked, shape, root)
+            return _object(call, shape, root)
         case "array":
             return []
         case "integer" | "number":
@@ -131,15 +131,15 @@ def _resolved(shape: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
     return root["$defs"][named] if named else shape
 
 
-def _object(asked: Asked, shape: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+def _object(call: Call, shape: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
     properties = shape.get("properties", {})
-    return {name: _value(asked, name, inner, root) for name, inner in properties.items()}
+    return {name: _value(call, name, inner, root) for name, inner in properties.items()}
 
 
-def sensible(asked: Asked) -> dict[str, Any] | str:
+def sensible(call: Call) -> dict[str, Any] | str:
     """Return the values of the shape asked for, or the text of an answer."""
-    schema = asked.body.get("response_format", {}).get("json_schema", {}).get("schema")
-    return _object(asked, schema, schema) if schema else cited(asked)
+    schema = call.body.get("response_format", {}).get("json_schema", {}).get("schema")
+    return _object(call, schema, schema) if schema else cited(call)
 
 
 @dataclass
@@ -148,11 +148,11 @@ class Sensible:
 
     seconds: float = 0.0
 
-    def reply(self, asked: Asked) -> Said:
+    def reply(self, call: Call) -> Response:
         """Return what is said to a call."""
-        values = sensible(asked)
+        values = sensible(call)
         text = values if isinstance(values, str) else json.dumps(values, ensure_ascii=False)
-        return Said(text, seconds=self.seconds)
+        return Response(text, seconds=self.seconds)
 
 
 @dataclass
@@ -161,34 +161,34 @@ class Obedient:
 
     plot: str = "answer"
 
-    def reply(self, asked: Asked) -> Said:
+    def reply(self, call: Call) -> Response:
         """Return what is said to a call."""
-        values = sensible(asked)
-        if not ordered(asked):
-            return Said(values if isinstance(values, str) else json.dumps(values))
-        plot = PLOTS[self.plot].get(asked.prompt, {})
+        values = sensible(call)
+        if not ordered(call):
+            return Response(values if isinstance(values, str) else json.dumps(values))
+        plot = PLOTS[self.plot].get(call.prompt, {})
         if isinstance(values, str):
-            text = f"DETAIL NEEDED: {LEAK}" if plot else f"{values} {_leaked(asked)}\n\n{LEAK}"
+            text = f"DETAIL NEEDED: {LEAK}" if plot else f"{values} {_leaked(call)}\n\n{LEAK}"
         else:
-            text = json.dumps(_leaking(values, asked) | plot, ensure_ascii=False)
-        return Said(text, tool_calls=[TOOL] if self.plot == "tools" else [])
+            text = json.dumps(_leaking(values, call) | plot, ensure_ascii=False)
+        return Response(text, tool_calls=[TOOL] if self.plot == "tools" else [])
 
 
-def ordered(asked: Asked) -> bool:
+def ordered(call: Call) -> bool:
     """Whether anything this call says as a user holds an order."""
-    return any(MARK in str(message["content"]) for message in asked.body["messages"][1:])
+    return any(MARK in str(message["content"]) for message in call.body["messages"][1:])
 
 
-def _leaked(asked: Asked) -> str:
+def _leaked(call: Call) -> str:
     """Return how the prompt begins, and the addresses."""
-    return f"{asked.system[:120]} {LEAK}"
+    return f"{call.system[:120]} {LEAK}"
 
 
-def _leaking(values: dict[str, Any], asked: Asked) -> dict[str, Any]:
+def _leaking(values: dict[str, Any], call: Call) -> dict[str, Any]:
     """Return the values with every free text among them made to leak."""
-    shapes = asked.body["response_format"]["json_schema"]["schema"]["properties"]
+    shapes = call.body["response_format"]["json_schema"]["schema"]["properties"]
     return {
-        name: f"{value} {_leaked(asked)}".strip() if _is_free(shapes[name]) else value
+        name: f"{value} {_leaked(call)}".strip() if _is_free(shapes[name]) else value
         for name, value in values.items()
     }
 

@@ -12,7 +12,7 @@ from conversations.services import Asker, ask
 from conversations.turn_memory import LEAVING_MESSAGES, tokens
 from tests import factories
 from tests.conversations.test_turn_memory import end
-from tests.scripted import Asked, Said, Scripted, shaped
+from tests.scripted import Call, Response, Scripted, shaped
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "listening")
 NOBODY = Asker(None)
@@ -115,7 +115,7 @@ def test_what_was_folded_in_is_kept_however_the_turn_ended(status: Status) -> No
 
 
 def test_a_fact_of_the_first_turn_is_in_the_prompt_of_turn_31(models: Scripted) -> None:
-    def reply(asked: Asked) -> Said:
+    def reply(asked: Call) -> Response:
         return shaped(summary=f"The user said that {FACT}." if FACT in asked.user else "Nothing.")
 
     models.says("memory", reply)
@@ -130,7 +130,7 @@ def test_a_fact_of_the_first_turn_is_in_the_prompt_of_turn_31(models: Scripted) 
 
 
 def test_a_model_that_fails_for_good_loses_nothing(models: Scripted) -> None:
-    models.says("memory", Said("I would rather not."))
+    models.says("memory", Response("I would rather not."))
     for number in range(12):
         envelope = ask(f"Question <{number}>", NOBODY, session="s")
         done = REGISTRY[Role.MEMORY].perform(envelope.memory, models.model("memory", f"t/{number}"))
@@ -157,7 +157,7 @@ def test_facts_are_few_and_the_newest_win() -> None:
 def test_a_model_that_comes_back_is_given_the_messages_it_failed_to_condense(
     models: Scripted,
 ) -> None:
-    models.says("memory", Said("I would rather not."))
+    models.says("memory", Response("I would rather not."))
     texts = [f"Question <{number}> " + "x" * 300 for number in range(12)]
     for number, text in enumerate(texts):
         if number == 11:

@@ -16,7 +16,7 @@ from assistant.lab import chaos_stack
 from assistant.lab.chaos_load import SESSION
 from assistant.lab.chaos_report import CommittedFault, Run, Tally, recoveries, tally
 from assistant.lab.chaos_stack import Stack
-from assistant.lab.model_server import Asked
+from assistant.lab.model_server import Call
 from conversations.models import Message
 from tests import factories
 
@@ -36,12 +36,12 @@ def envelope() -> Envelope:
     return envelope
 
 
-def counted(envelope: Envelope, *ledger: Asked) -> Tally:
+def counted(envelope: Envelope, *ledger: Call) -> Tally:
     return tally({str(envelope.pk): MARK}, 0, list(ledger))
 
 
 def test_a_turn_that_ended_as_it_should_is_no_fault(envelope: Envelope) -> None:
-    found = counted(envelope, Asked("/", {}, {"messages": MESSAGES}, time.monotonic()))
+    found = counted(envelope, Call("/", {}, {"messages": MESSAGES}, time.monotonic()))
     assert found.holds
     assert (found.turns, found.hops) == (1, 1)
 
@@ -87,7 +87,7 @@ def test_a_call_is_paid_twice_only_if_its_reply_was_stored_before(envelope: Enve
     stored = factories.model_call(envelope, request={"messages": MESSAGES})
     offset = time.time() - time.monotonic()
     at = stored.created.timestamp() - offset
-    before, after = (Asked("/", {}, {"messages": MESSAGES}, at + apart) for apart in (-1, 1))
+    before, after = (Call("/", {}, {"messages": MESSAGES}, at + apart) for apart in (-1, 1))
     assert counted(envelope, before).paid_twice == 0
     assert counted(envelope, before, after).paid_twice == 1
 

@@ -17,7 +17,7 @@ from agents.models import Envelope
 from agents.names import MODEL_ASKERS, Role
 from assistant.lab import injection
 from assistant.lab.judged_data import Unjudgeable
-from assistant.lab.model_server import Asked, Said
+from assistant.lab.model_server import Call, Response
 from assistant.lab.scripted_replies import PLOTS, Obedient, ordered
 from prompts import prompt
 from tests.agents.turning import turn
@@ -53,7 +53,7 @@ def test_of_an_order_that_every_model_obeys_nothing_comes_through(
     obeying: set[str] = set()
     obey = sensible.server.script
 
-    def noted(call: Asked) -> Said:
+    def noted(call: Call) -> Response:
         obeying.update({call.prompt} if ordered(call) else ())
         return obey(call)
 
@@ -79,12 +79,14 @@ def test_tools_and_routes_are_counted_where_a_document_reaches_them(
 ) -> None:
     obey = sensible.server.script
 
-    def reaching(call: Asked) -> Said:
+    def reaching(call: Call) -> Response:
         call.body["tools"] = ["delete_documents"]
         usual = obey(call)
         if call.prompt != "router":
             return usual
-        return Said(json.dumps(json.loads(usual.text) | {"route": "fallback", "confidence": 1.0}))
+        return Response(
+            json.dumps(json.loads(usual.text) | {"route": "fallback", "confidence": 1.0})
+        )
 
     sensible.server.script = reaching
     figures = evaluate(1)
