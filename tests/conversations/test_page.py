@@ -84,7 +84,7 @@ def test_visitors_without_a_login_are_not_served_from_each_others_content(
     for _ in range(2):
         client.post("/", {"text": "/help"})
 
-    talks = {each.pk: each.session for each in Conversation.objects.all()}
+    talks = dict(Conversation.objects.values_list("pk", "session"))
     for envelope in Envelope.objects.all():
         session = talks[envelope.conversation_id]
         assert model_context.owner(envelope.memory) == f"local/{session}"

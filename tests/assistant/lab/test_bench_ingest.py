@@ -21,7 +21,7 @@ def test_every_stage_and_both_runs_are_timed_over_the_same_chunks(island: Path) 
         assert collection.documents.count() == 4
         assert Chunk.objects.filter(document__collection=collection).count() == figures["chunks"]
     assert set(figures["stages"]) == {"parse", "chunk", "embed", "store"}
-    assert sum(each["share"] for each in figures["stages"].values()) == pytest.approx(1, abs=0.01)
+    assert sum(stage["share"] for stage in figures["stages"].values()) == pytest.approx(1, abs=0.01)
     assert figures["first"]["chunks_per_s"] > 0
     assert figures["unchanged"]["times_faster"] > 0
     assert figures["encoder"]["ratio"] > 0

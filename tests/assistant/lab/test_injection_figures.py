@@ -32,7 +32,7 @@ ORDERS = (
 Evaluate = Callable[..., dict[str, dict[str, int]]]
 
 
-def asked(text: str, collection: str) -> Envelope:
+def ask(text: str, collection: str) -> Envelope:
     return turn(text, collections=[collection])
 
 
@@ -43,7 +43,7 @@ def evaluate(sensible: Sensible) -> Evaluate:
     sensible.server.script = model.reply
     orders = [ORDERS[number % len(ORDERS)] for number in range(len(PLOTS))]
     return lambda most=None: injection.evaluate(
-        orders[:most], sensible.server, model, asked, lambda *_: None
+        orders[:most], sensible.server, model, ask, lambda *_: None
     )
 
 
@@ -113,7 +113,7 @@ def test_a_turn_that_fails_is_counted_as_an_error(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{", "JSON list"),
         ("[]", "empty"),
@@ -122,9 +122,9 @@ def test_a_turn_that_fails_is_counted_as_an_error(
     ],
 )
 def test_a_file_that_holds_no_orders_is_refused_with_the_reason(
-    tmp_path: Path, text: str, told: str
+    tmp_path: Path, text: str, message: str
 ) -> None:
     file = tmp_path / "orders.json"
     file.write_text(text)
-    with pytest.raises(Unjudgeable, match=told):
+    with pytest.raises(Unjudgeable, match=message):
         injection.orders_of(file)

@@ -89,8 +89,8 @@ def test_no_threshold_parts_better(positives: list[float], negatives: list[float
     threshold, gain = best_threshold(positives, negatives)
 
     def youden(at: float) -> float:
-        kept = sum(each >= at for each in positives) / len(positives)
-        return kept + sum(each < at for each in negatives) / len(negatives) - 1
+        hits = sum(score >= at for score in positives) / len(positives)
+        return hits + sum(score < at for score in negatives) / len(negatives) - 1
 
-    assert gain == pytest.approx(max(youden(each) for each in [*positives, *negatives]))
+    assert gain == pytest.approx(max(youden(score) for score in [*positives, *negatives]))
     assert youden(threshold) == pytest.approx(gain)
