@@ -50,25 +50,25 @@ class Pages(PageNumberPagination):
 def explain(error: Exception, context: dict[str, Any]) -> Response:
     """Turn any exception of a view into `{code, detail, error_id?}`; nothing of ours leaks."""
     if isinstance(error, ConversationError | KnowledgeError):
-        answer = _answer(STATUS.get(type(error), 400), error.code, str(error))
+        response = _error(STATUS.get(type(error), 400), error.code, str(error))
         if isinstance(error, TooManyTurns):
-            answer["Retry-After"] = str(error.retry_seconds)
-        return answer
+            response["Retry-After"] = str(error.retry_seconds)
+        return response
     if isinstance(error, tuple(AWAY)):
         log.warning("a server is away: %s", error)
-        said = next(said for kind, said in AWAY.items() if isinstance(error, kind))
-        return _answer(503, "unavailable", said)
+        detail = next(text for kind, text in AWAY.items() if isinstance(error, kind))
+        return _error(503, "unavailable", detail)
     if isinstance(error, RequestDataTooBig):
-        return _answer(413, "too_large", "The request is too large.")
+        return _error(413, "too_large", "The request is too large.")
     if isinstance(error, SuspiciousOperation | RecursionError):
-        return _answer(400, "invalid", "The request can't be read: it is malformed.")
-    response = exception_handler(error, context)
-    if response is None:
+        return _error(400, "invalid", "The request can't be read: it is malformed.")
+    unshaped = exception_handler(error, context)
+    if unshaped is None:
         code = faults.record(error, role="api")
-        return _answer(
+        return _error(
             500, "internal", f"Something went wrong. Tell the operator: {code}", error_id=code
         )
-    return _shaped(error, response)
+    return _shaped(error, unshaped)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -78,7 +78,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return defaults.page_not_found(request, exception)
 
 
-def _answer(status: int, code: str, detail: str, **more: Any) -> Response:
+def _error(status: int, code: str, detail: str, **more: Any) -> Response:
     return Response({"code": code, "detail": detail, **more}, status=status)
 
 

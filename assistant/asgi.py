@@ -1,4 +1,4 @@
-"""ASGI: the web process."""
+"""ASGI: the web process, and how much it takes with one request."""
 
 import json
 import os
@@ -22,14 +22,14 @@ class TooLarge(Exception):
 class Bounded:
     """An ASGI application that takes at most so many bytes with a request; else it answers 413."""
 
-    def __init__(self, application: Application, most: int) -> None:
-        self.application, self.most = application, most
+    def __init__(self, application: Application, limit: int) -> None:
+        self.application, self.limit = application, limit
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Serve one connection."""
-        left, answered = self.most, False
+        left, answered = self.limit, False
 
-        async def bounded() -> Message:
+        async def counted_receive() -> Message:
             nonlocal left
             message = await receive()
             left -= len(message.get("body", b""))
@@ -37,7 +37,7 @@ class Bounded:
                 raise TooLarge
             return message
 
-        async def noted(message: Message) -> None:
+        async def noted_send(message: Message) -> None:
             nonlocal answered
             answered = True
             await send(message)
@@ -45,25 +45,25 @@ class Bounded:
         if scope["type"] != "http":
             await self.application(scope, receive, send)
             return
-        if announced(scope) > self.most:
+        if content_length(scope) > self.limit:
             await self.refuse(send)
             return
         try:
-            await self.application(scope, bounded, noted)
+            await self.application(scope, counted_receive, noted_send)
         except TooLarge:
             if not answered:
                 await self.refuse(send)
 
     async def refuse(self, send: Send) -> None:
         """Answer as the API does. The rest of the body is not waited for."""
-        said = f"The request is larger than {self.most:,} bytes."
-        body = json.dumps({"code": "too_large", "detail": said}).encode()
+        detail = f"The request is larger than {self.limit:,} bytes."
+        body = json.dumps({"code": "too_large", "detail": detail}).encode()
         headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
         await send({"type": "http.response.start", "status": 413, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
 
-def announced(scope: Message) -> int:
+def content_length(scope: Message) -> int:
     """Return the bytes the request says it holds; 0 when it doesn't say."""
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit():
@@ -77,4 +77,4 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "assistant.settings")
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
 
 # Room for five of the largest files, and for what stands between them.
-application = Bounded(get_asgi_application(), most=5 * settings.MAX_UPLOAD_BYTES + 1_000_000)
+application = Bounded(get_asgi_application(), limit=5 * settings.MAX_UPLOAD_BYTES + 1_000_000)

@@ -33,8 +33,8 @@ def is_current(groups: list[str]) -> bool:
     """Whether every group was installed from pyproject.toml as it is, for this very Python."""
     if not os.path.exists(PYTHON) or (is_inside() and not _lives_in(sys.version_info[:2])):
         return False
-    wanted = _text(PYPROJECT)
-    return all(_text(stamp(group)) == wanted for group in groups)
+    pyproject = _text(PYPROJECT)
+    return all(_text(stamp(group)) == pyproject for group in groups)
 
 
 def keep_bytecode() -> None:

@@ -1,8 +1,7 @@
-"""Commandline: gives a command the servers it needs, then hands over to Django."""
+"""Command line: gives a command the servers and the tables it needs, then hands over to Django."""
 
 import hashlib
 import os
-from pathlib import Path
 
 import django
 from django.conf import settings
@@ -15,72 +14,9 @@ from redis import RedisError
 
 from assistant.errors import SetupError
 from assistant.local import shared_servers
+from assistant.local.paths import CHECKOUT
 from knowledge.liveness import follow_parent
 
-NOTE = "migrated"
-# Of other packages a database may well know migrations that an update of theirs has squashed.
-OURS = frozenset({"agents", "conversations", "knowledge"})
-
-
-class Unmigrated(SetupError):
-    """The database isn't prepared for this version. Run: python3 manage.py migrate"""
-
-
-class Foreign(SetupError):
-    """Another version of Docent made the database, and no migrations lead from it to this one."""
-
-
-def prepare() -> None:
-    """Migrate the embedded database if it needs it; raise Unmigrated when a configured one does.
-
-    Costs a look at a file with the embedded database, a query with another.
-    """
-    django.setup()
-    if os.environ.get("DATABASE_URL"):
-        _refuse_unmigrated()
-        return
-    note = settings.STATE_DIR / NOTE
-    if note.exists() and note.read_text() == _fingerprint():
-        return
-    call_command("migrate", verbosity=0, interactive=False)
-    note.write_text(_fingerprint())
-
-
-def refuse_foreign(loader: MigrationLoader) -> None:
-    """Raise Foreign when the database has had migrations of ours that are not here."""
-    applied = {place for place in loader.applied_migrations if place[0] in OURS}
-    strange = sorted(".".join(place) for place in applied - loader.disk_migrations.keys())
-    if not strange:
-        return
-    others = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
-    if os.environ.get("DATABASE_URL"):
-        empty = "name an empty database in DATABASE_URL"
-    else:
-        empty = f"delete the folder {settings.STATE_DIR}"
-    raise Foreign(
-        "Another version of Docent made this database, by migrations that this one does not have: "
-        f"{strange[0]}{others}. Nothing in it was changed. To keep collections, `export` them with "
-        f"the version that made it. Then stop Docent, {empty}, start again and `import` them."
-    )
-
-
-def _fingerprint() -> str:
-    """Changes with our migrations, and with the versions of what brings others."""
-    ours = sorted(path.name for path in settings.BASE_DIR.glob("*/migrations/*.py"))
-    pins = (settings.BASE_DIR / "pyproject.toml").read_text()
-    return hashlib.sha256("\n".join([*ours, pins]).encode()).hexdigest()
-
-
-def _refuse_unmigrated() -> None:
-    executor = MigrationExecutor(connection)
-    refuse_foreign(executor.loader)
-    unmigrated = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    connection.close()
-    if unmigrated:
-        raise Unmigrated
-
-
-CHECKOUT = Path(__file__).resolve().parent.parent
 WITHOUT_SERVERS = frozenset(
     {"help", "version", "check", "contracts", "routes", "collectstatic", "compilemessages",
      "diffsettings", "findstatic", "makemessages", "prompts", "spectacular", "startapp",
@@ -93,8 +29,20 @@ ON_A_MIGRATED_DATABASE = frozenset(
 ON_SCRATCH_SERVERS = frozenset({"bench", "chaos", "test"})
 # The only kind of `evaluate` that asks questions.
 REHEARSED = ["evaluate", "injection"]
-# Instead of those: the servers that DATABASE_URL and REDIS_URL name.
+# Instead of scratch servers: those that DATABASE_URL and REDIS_URL name.
 GIVEN = "--given"
+# A file of the state folder: which migrations the embedded database has had.
+NOTE = "migrated"
+# Of other packages a database may well know migrations that an update of theirs has squashed.
+OURS = frozenset({"agents", "conversations", "knowledge"})
+
+
+class Unmigrated(SetupError):
+    """The database isn't prepared for this version. Run: python3 manage.py migrate"""
+
+
+class Foreign(SetupError):
+    """Another version of Docent made the database, and no migrations lead from it to this one."""
 
 
 def run(argv: list[str]) -> None:
@@ -115,16 +63,66 @@ def run(argv: list[str]) -> None:
 def _run(argv: list[str], command: str) -> None:
     if command.startswith("-") or command in WITHOUT_SERVERS or {"-h", "--help"} & {*argv}:
         execute_from_command_line(argv)
-    elif _wants_scratch(argv, command) and not shared_servers.is_scratch() and GIVEN not in argv:
+    elif _needs_scratch(argv, command) and not shared_servers.is_scratch() and GIVEN not in argv:
         # What is measured shall cost what it costs; what is tested needn't survive.
         with shared_servers.scratch(durable=command != "test"):
             execute_from_command_line(argv)
     else:
         shared_servers.join()
         if command in ON_A_MIGRATED_DATABASE:
-            prepare()
+            migrate_if_needed()
         execute_from_command_line(argv)
 
 
-def _wants_scratch(argv: list[str], command: str) -> bool:
+def _needs_scratch(argv: list[str], command: str) -> bool:
     return command in ON_SCRATCH_SERVERS or argv[1:3] == REHEARSED
+
+
+def migrate_if_needed() -> None:
+    """Migrate the embedded database if it needs it; raise Unmigrated when a configured one does.
+
+    Costs a look at a file with the embedded database, a query with another.
+    """
+    django.setup()
+    if os.environ.get("DATABASE_URL"):
+        _refuse_unmigrated()
+        return
+    note = settings.STATE_DIR / NOTE
+    if note.exists() and note.read_text() == _fingerprint():
+        return
+    call_command("migrate", verbosity=0, interactive=False)
+    note.write_text(_fingerprint())
+
+
+def refuse_foreign(loader: MigrationLoader) -> None:
+    """Raise Foreign when the database has had migrations of ours that are not here."""
+    applied = {name for name in loader.applied_migrations if name[0] in OURS}
+    unknown = sorted(".".join(name) for name in applied - loader.disk_migrations.keys())
+    if not unknown:
+        return
+    others = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+    if os.environ.get("DATABASE_URL"):
+        empty = "name an empty database in DATABASE_URL"
+    else:
+        empty = f"delete the folder {settings.STATE_DIR}"
+    raise Foreign(
+        "Another version of Docent made this database, by migrations that this one does not have: "
+        f"{unknown[0]}{others}. Nothing in it was changed. To keep collections, `export` them with "
+        f"the version that made it. Then stop Docent, {empty}, start again and `import` them."
+    )
+
+
+def _fingerprint() -> str:
+    """Changes with our migrations, and with the versions of what brings others."""
+    migrations = sorted(path.name for path in settings.BASE_DIR.glob("*/migrations/*.py"))
+    pins = (settings.BASE_DIR / "pyproject.toml").read_text()
+    return hashlib.sha256("\n".join([*migrations, pins]).encode()).hexdigest()
+
+
+def _refuse_unmigrated() -> None:
+    executor = MigrationExecutor(connection)
+    refuse_foreign(executor.loader)
+    unmigrated = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    connection.close()
+    if unmigrated:
+        raise Unmigrated

@@ -1,4 +1,4 @@
-"""Environment: turns server addresses into what Django and Celery want, or says what is wrong."""
+"""Environment: reads server addresses and model settings from it, or says what is wrong."""
 
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -10,6 +10,15 @@ from agents.llm.requests import Choice
 from agents.names import ENRICHMENT, EXPANSION, MODEL_ASKERS, Role
 from knowledge.providers import Provider, parts
 
+# What differs from Choice's own defaults: tokens of a reply, temperature, seconds.
+DEFAULTS: dict[str, Choice] = {
+    Role.TRANSLATION: Choice(max_tokens=3000),
+    Role.RESPONSE: Choice(max_tokens=1500, temperature=0.2, timeout=60.0),
+    Role.MEMORY: Choice(timeout=20.0),
+    ENRICHMENT: Choice(max_tokens=1500, timeout=60.0),
+    EXPANSION: Choice(max_tokens=400, temperature=0.2, timeout=8.0),
+}
+
 
 def refuse(name: str, reason: str) -> NoReturn:
     """Stop the start with the name of the environment variable and the reason."""
@@ -20,9 +29,9 @@ def explained(error: EnvError) -> str:
     """Return every wrong variable with its reason, a line each."""
     if not isinstance(error, EnvValidationError):
         return str(error)
-    found = error.error_messages
-    named = found if isinstance(found, dict) else {"": found}
-    return "\n".join(f"{name}: {' '.join(map(str, said))}" for name, said in named.items())
+    messages = error.error_messages
+    by_name = messages if isinstance(messages, dict) else {"": messages}
+    return "\n".join(f"{name}: {' '.join(map(str, lines))}" for name, lines in by_name.items())
 
 
 def postgres_options(url: str) -> dict[str, Any]:
@@ -65,21 +74,11 @@ def broker_url(url: str) -> str:
     return url
 
 
-# What differs from Choice's own defaults: tokens of a reply, temperature, seconds.
-DEFAULTS: dict[str, Choice] = {
-    Role.TRANSLATION: Choice(max_tokens=3000),
-    Role.RESPONSE: Choice(max_tokens=1500, temperature=0.2, timeout=60.0),
-    Role.MEMORY: Choice(timeout=20.0),
-    ENRICHMENT: Choice(max_tokens=1500, timeout=60.0),
-    EXPANSION: Choice(max_tokens=400, temperature=0.2, timeout=8.0),
-}
-
-
 def choices(env: Env) -> dict[str, Choice]:
-    """Return the model settings of every asker; what one leaves out is taken from all's."""
-    every = env.str("GEN_MODEL", "").strip(), env.str("SECOND_MODEL", "").strip()
+    """Return the model settings of every asker; what one leaves out is taken from GEN_MODEL."""
+    models = env.str("GEN_MODEL", "").strip(), env.str("SECOND_MODEL", "").strip()
     return {
-        asker: _choice(env, asker, DEFAULTS.get(asker, Choice()), *every) for asker in MODEL_ASKERS
+        asker: _choice(env, asker, DEFAULTS.get(asker, Choice()), *models) for asker in MODEL_ASKERS
     }
 
 
@@ -87,8 +86,8 @@ def _choice(env: Env, asker: str, default: Choice, model: str, second: str) -> C
     prefix = asker.upper()
     return Choice(
         # "none" lets one role work without a model where the others have one.
-        model=_named(env.str(f"{prefix}_MODEL", model)),
-        second=_named(env.str(f"{prefix}_SECOND_MODEL", second)),
+        model=_unless_none(env.str(f"{prefix}_MODEL", model)),
+        second=_unless_none(env.str(f"{prefix}_SECOND_MODEL", second)),
         max_tokens=env.int(
             f"{prefix}_MAX_TOKENS", default.max_tokens, validate=Range(min=16, max=1_000_000)
         ),
@@ -99,29 +98,29 @@ def _choice(env: Env, asker: str, default: Choice, model: str, second: str) -> C
     )
 
 
-def _named(model: str) -> str:
+def _unless_none(model: str) -> str:
     name = model.strip()
     return "" if name.lower() == "none" else name
 
 
-def resolved(found: dict[str, Choice], providers: dict[str, Provider]) -> dict[str, Choice]:
+def resolved(choices: dict[str, Choice], providers: dict[str, Provider]) -> dict[str, Choice]:
     """Return the choices with every model as `model@provider`.
 
     Raises ValueError with the name of the setting for a model whose provider is not known.
     """
     return {
         asker: Choice(
-            _whole(f"{asker.upper()}_MODEL", choice.model, providers),
-            _whole(f"{asker.upper()}_SECOND_MODEL", choice.second, providers),
+            _with_provider(f"{asker.upper()}_MODEL", choice.model, providers),
+            _with_provider(f"{asker.upper()}_SECOND_MODEL", choice.second, providers),
             choice.max_tokens,
             choice.temperature,
             choice.timeout,
         )
-        for asker, choice in found.items()
+        for asker, choice in choices.items()
     }
 
 
-def _whole(setting: str, model: str, providers: dict[str, Provider]) -> str:
+def _with_provider(setting: str, model: str, providers: dict[str, Provider]) -> str:
     if not model:
         return ""
     name, provider = parts(model, providers)

@@ -23,143 +23,6 @@ from typing import IO, Any
 from assistant import bootstrap
 from assistant.errors import SetupError
 
-BAR_WIDTH = 24
-QUIET_SECONDS = 0.2
-
-_PACKAGE = re.compile(
-    r"(?:Downloading|Using cached|Processing) (?:\S*/)?([^/\s]+)-(\d[^-\s]*)"
-    r"(?:-\S*\.whl|\.tar\.gz|\.zip)(?: \(([^)]+)\))?$"
-)
-_INSTALLING = re.compile(r"Installing collected packages: (.+)")
-_NETWORK = re.compile(
-    r"NewConnectionError|NameResolutionError|Failed to establish|timed out|ProxyError"
-    r"|Max retries exceeded|Connection (?:refused|reset)|SSLError",
-    re.IGNORECASE,
-)
-
-
-class Progress:
-    """What one installation has shown so far."""
-
-    def __init__(self, expected: int, folder: Path) -> None:
-        self.expected = expected
-        self.folder = folder
-        self.fetched = 0
-        self.installed = 0
-        self.installing: set[str] = set()
-        self.live = sys.stderr.isatty()
-
-    def hear(self, line: str) -> None:
-        """Take one line of pip's output."""
-        if package := _PACKAGE.search(line):
-            self.fetched += 1
-            name, version, size = package.groups()
-            self._show(self.fetched, f"{name} {version}" + (f"  {size}" if size else ""))
-        elif found := _INSTALLING.search(line):
-            self.installing = {_normal(name) for name in found[1].split(",")}
-            self._say(f"Putting {len(self.installing)} packages in place …")
-
-    def look(self) -> None:
-        """Count what pip has put in place meanwhile: it installs without a word."""
-        if not (self.live and self.installing):
-            return
-        present = {_normal(path.name.split("-")[0]) for path in self.folder.glob("*.dist-info")}
-        done = len(self.installing & present)
-        bar = _bar(done, len(self.installing))
-        self._overwrite(f"{bar} {done}/{len(self.installing)} in place")
-
-    def close(self) -> None:
-        """Leave the terminal's live line."""
-        if self.live:
-            self._overwrite("")
-
-    def _show(self, number: int, text: str) -> None:
-        total = max(self.expected, number)
-        if self.live:
-            self._overwrite(f"{_bar(number, total)} {number}/{total} {text}")
-        else:
-            sys.stderr.write(f"[{number:3}/{total}] {text}\n")
-
-    def _say(self, text: str) -> None:
-        if self.live:
-            self._overwrite(text)
-        else:
-            sys.stderr.write(f"{text}\n")
-
-    def _overwrite(self, text: str) -> None:
-        width = os.get_terminal_size(sys.stderr.fileno()).columns or 80
-        sys.stderr.write(f"\r\x1b[K{text[: width - 1]}")
-        sys.stderr.flush()
-
-
-def run(command: Sequence[str], log: Path, progress: Progress) -> None:
-    """Run one pip command; everything it says goes to the end of `log`.
-
-    Raises SetupError with the cause and the path of the log if it fails.
-    """
-    with log.open("ab") as record, _started(command) as process:
-        stdout = process.stdout
-        with closing(progress), ExitStack() as undo:
-            undo.callback(process.terminate)
-            for line in _lines(stdout) if stdout else ():
-                if line is None:
-                    progress.look()
-                    continue
-                record.write(line + b"\n")
-                progress.hear(line.decode(errors="replace").rstrip())
-            undo.pop_all()
-    if process.returncode:
-        raise SetupError(f"{_cause(log)}\nEverything pip said is in {log}")
-
-
-def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-
-
-def _lines(stream: IO[bytes]) -> Iterator[bytes | None]:
-    """Lines as they come; None whenever a moment passed without one."""
-    descriptor = stream.fileno()
-    rest = b""
-    while True:
-        if not select.select([descriptor], [], [], QUIET_SECONDS)[0]:
-            yield None
-            continue
-        chunk = os.read(descriptor, 65536)
-        if not chunk:
-            break
-        *complete, rest = (rest + chunk).split(b"\n")
-        yield from complete
-    if rest:
-        yield rest
-
-
-def _cause(log: Path) -> str:
-    """The reason in one sentence, from what pip wrote down."""
-    text = log.read_text(errors="replace")
-    if "No space left on device" in text:
-        return "The packages could not be installed: the disk is full."
-    if _NETWORK.search(text):
-        return "The packages could not be downloaded: the package index cannot be reached."
-    errors = [line.strip() for line in text.splitlines() if line.lstrip().startswith("ERROR:")]
-    last = errors[-1].removeprefix("ERROR:").strip() if errors else "pip failed without a reason."
-    return f"The packages could not be installed: {last}"
-
-
-def _bar(done: int, total: int) -> str:
-    filled = BAR_WIDTH * done // total
-    return f"[{'#' * filled}{'.' * (BAR_WIDTH - filled)}]"
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "_", name).strip().lower()
-
-
 VENV = Path(bootstrap.VENV)
 PYTHON = Path(bootstrap.PYTHON)
 NOTES = Path(bootstrap.ROOT) / ".docent"
@@ -167,6 +30,19 @@ LOG = NOTES / "install.log"
 # In a new environment until it is whole; one that still has it is rubbish of a killed start.
 UNFINISHED = VENV / "docent-unfinished"
 BASE_PYTHON = getattr(sys, "_base_executable", None) or sys.executable
+BAR_WIDTH = 24
+QUIET_SECONDS = 0.2
+# What pip prints.
+PIP_PACKAGE = re.compile(
+    r"(?:Downloading|Using cached|Processing) (?:\S*/)?([^/\s]+)-(\d[^-\s]*)"
+    r"(?:-\S*\.whl|\.tar\.gz|\.zip)(?: \(([^)]+)\))?$"
+)
+PIP_INSTALLING = re.compile(r"Installing collected packages: (.+)")
+NETWORK_TROUBLE = re.compile(
+    r"NewConnectionError|NameResolutionError|Failed to establish|timed out|ProxyError"
+    r"|Max retries exceeded|Connection (?:refused|reset)|SSLError",
+    re.IGNORECASE,
+)
 
 
 def install(groups: list[str]) -> None:
@@ -178,7 +54,7 @@ def install(groups: list[str]) -> None:
     text = Path(bootstrap.PYPROJECT).read_text(encoding="utf-8")
     project = tomllib.loads(text)
     try:
-        with _alone():
+        with _install_lock():
             missing = [group for group in groups if not _is_installed(project, group)]
             if missing or not _is_usable():
                 _install(project, groups)
@@ -211,27 +87,27 @@ def _is_usable() -> bool:
     """Whether `.venv` is a whole environment whose Python is the one its packages are for."""
     if UNFINISHED.exists() or not PYTHON.exists():
         return False
-    ask = "import sys; print('python%d.%d' % sys.version_info[:2], sys.version_info >= (3, 11))"
-    answer = subprocess.run([PYTHON, "-c", ask], capture_output=True, text=True, check=False)
+    script = "import sys; print('python%d.%d' % sys.version_info[:2], sys.version_info >= (3, 11))"
+    answer = subprocess.run([PYTHON, "-c", script], capture_output=True, text=True, check=False)
     folder, _, recent = answer.stdout.strip().partition(" ")
     return recent == "True" and (VENV / "lib" / folder).is_dir()
 
 
 def _install(project: dict[str, Any], groups: list[str]) -> None:
-    started = time.monotonic()
+    begin = time.monotonic()
     fresh = not _is_usable()
     _announce(project, fresh=fresh)
     LOG.unlink(missing_ok=True)
     with ExitStack() as undo:
         if fresh:
             undo.callback(shutil.rmtree, VENV, ignore_errors=True)
-            _make()
+            _make_environment()
         for group in groups:
             Path(bootstrap.stamp(group)).unlink(missing_ok=True)
         _run_pip(project, groups)
         undo.pop_all()
     UNFINISHED.unlink(missing_ok=True)
-    sys.stderr.write(f"The environment is ready, after {time.monotonic() - started:.0f} s.\n")
+    sys.stderr.write(f"The environment is ready, after {time.monotonic() - begin:.0f} s.\n")
 
 
 def _announce(project: dict[str, Any], *, fresh: bool) -> None:
@@ -249,7 +125,7 @@ def _announce(project: dict[str, Any], *, fresh: bool) -> None:
         raise SetupError(f"There is room for {free} MB only on the disk of {bootstrap.ROOT}.")
 
 
-def _make() -> None:
+def _make_environment() -> None:
     """An empty environment with pip, marked as unfinished."""
     shutil.rmtree(VENV, ignore_errors=True)
     VENV.mkdir()
@@ -262,10 +138,11 @@ def _make() -> None:
             f"gives it one: apt install python{version}-venv"
         )
     command = [BASE_PYTHON, "-m", "venv", *([] if has_ensurepip else ["--without-pip"]), str(VENV)]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    LOG.write_text(made.stdout + made.stderr)
-    if made.returncode:
-        reason = (made.stdout + made.stderr).strip().splitlines()[-1:]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    output = process.stdout + process.stderr
+    LOG.write_text(output)
+    if process.returncode:
+        reason = output.strip().splitlines()[-1:]
         raise SetupError(f"{' '.join(command)} failed: {' '.join(reason)}\nMore in {LOG}")
 
 
@@ -274,18 +151,19 @@ def _run_pip(project: dict[str, Any], groups: list[str]) -> None:
     expected = project["tool"]["docent"]["expected-packages"]
     present = sum(1 for _ in folder.glob("*.dist-info"))
     progress = Progress(max(expected - present, 1), folder)
-    whole: list[str] = []
-    files: list[str] = []
+    packages: list[str] = []
+    without_dependencies: list[str] = []
     for group in groups:
-        with_dependencies, without = requirements(project, group)
-        whole += with_dependencies
-        files += without
+        usual, alone = requirements(project, group)
+        packages += usual
+        without_dependencies += alone
     # --no-compile: Python compiles what it imports anyway; compiling all takes long and doubles
     # the size.
     options = ["install", "--no-compile", "--no-input", "--disable-pip-version-check"]
-    for arguments in (whole, ["--no-deps", *files] if files else []):
+    steps = [packages, ["--no-deps", *without_dependencies] if without_dependencies else []]
+    for arguments in steps:
         if arguments:
-            run([*_pip(folder), *options, *arguments], LOG, progress)
+            _run([*_pip(folder), *options, *arguments], LOG, progress)
 
 
 def _pip(folder: Path) -> list[str]:
@@ -295,7 +173,7 @@ def _pip(folder: Path) -> list[str]:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _install_lock() -> Iterator[None]:
     """Hold the lock that lets one process at a time change the environment."""
     NOTES.mkdir(mode=0o700, exist_ok=True)
     with (NOTES / "install.lock").open("w") as lock:
@@ -305,6 +183,128 @@ def _alone() -> Iterator[None]:
             sys.stderr.write("Another command is installing what Docent needs; waiting for it.\n")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+class Progress:
+    """What one installation has shown so far."""
+
+    def __init__(self, expected: int, folder: Path) -> None:
+        self.expected = expected
+        self.folder = folder
+        self.fetched = 0
+        self.installed = 0
+        self.installing: set[str] = set()
+        self.live = sys.stderr.isatty()
+
+    def read(self, line: str) -> None:
+        """Take one line of pip's output."""
+        if package := PIP_PACKAGE.search(line):
+            self.fetched += 1
+            name, version, size = package.groups()
+            self._show(self.fetched, f"{name} {version}" + (f"  {size}" if size else ""))
+        elif names := PIP_INSTALLING.search(line):
+            self.installing = {_normal(name) for name in names[1].split(",")}
+            self._say(f"Putting {len(self.installing)} packages in place …")
+
+    def count_installed(self) -> None:
+        """Count what pip has put in place meanwhile: it installs without a word."""
+        if not (self.live and self.installing):
+            return
+        present = {_normal(path.name.split("-")[0]) for path in self.folder.glob("*.dist-info")}
+        done = len(self.installing & present)
+        bar = _bar(done, len(self.installing))
+        self._overwrite(f"{bar} {done}/{len(self.installing)} in place")
+
+    def close(self) -> None:
+        """Leave the terminal's live line."""
+        if self.live:
+            self._overwrite("")
+
+    def _show(self, number: int, text: str) -> None:
+        total = max(self.expected, number)
+        if self.live:
+            self._overwrite(f"{_bar(number, total)} {number}/{total} {text}")
+        else:
+            sys.stderr.write(f"[{number:3}/{total}] {text}\n")
+
+    def _say(self, text: str) -> None:
+        if self.live:
+            self._overwrite(text)
+        else:
+            sys.stderr.write(f"{text}\n")
+
+    def _overwrite(self, text: str) -> None:
+        width = os.get_terminal_size(sys.stderr.fileno()).columns or 80
+        sys.stderr.write(f"\r\x1b[K{text[: width - 1]}")
+        sys.stderr.flush()
+
+
+def _run(command: Sequence[str], log: Path, progress: Progress) -> None:
+    """Run one pip command; everything it says goes to the end of `log`.
+
+    Raises SetupError with the cause and the path of the log if it fails.
+    """
+    with log.open("ab") as record, _start(command) as process:
+        stdout = process.stdout
+        with closing(progress), ExitStack() as undo:
+            undo.callback(process.terminate)
+            for line in _lines(stdout) if stdout else ():
+                if line is None:
+                    progress.count_installed()
+                    continue
+                record.write(line + b"\n")
+                progress.read(line.decode(errors="replace").rstrip())
+            undo.pop_all()
+    if process.returncode:
+        raise SetupError(f"{_cause(log)}\nEverything pip said is in {log}")
+
+
+def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+
+
+def _lines(stream: IO[bytes]) -> Iterator[bytes | None]:
+    """Lines as they come; None whenever a moment passed without one."""
+    descriptor = stream.fileno()
+    rest = b""
+    while True:
+        if not select.select([descriptor], [], [], QUIET_SECONDS)[0]:
+            yield None
+            continue
+        chunk = os.read(descriptor, 65536)
+        if not chunk:
+            break
+        *complete, rest = (rest + chunk).split(b"\n")
+        yield from complete
+    if rest:
+        yield rest
+
+
+def _cause(log: Path) -> str:
+    """The reason in one sentence, from what pip wrote down."""
+    text = log.read_text(errors="replace")
+    if "No space left on device" in text:
+        return "The packages could not be installed: the disk is full."
+    if NETWORK_TROUBLE.search(text):
+        return "The packages could not be downloaded: the package index cannot be reached."
+    errors = [line.strip() for line in text.splitlines() if line.lstrip().startswith("ERROR:")]
+    last = errors[-1].removeprefix("ERROR:").strip() if errors else "pip failed without a reason."
+    return f"The packages could not be installed: {last}"
+
+
+def _bar(done: int, total: int) -> str:
+    filled = BAR_WIDTH * done // total
+    return f"[{'#' * filled}{'.' * (BAR_WIDTH - filled)}]"
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "_", name).strip().lower()
 
 
 if __name__ == "__main__":

@@ -16,12 +16,13 @@ from agents.names import INSTANCES, Role, Route
 from assistant import appearance
 from assistant.environment import broker_url, choices, explained, postgres_options, refuse, resolved
 from assistant.local import shared_servers
+from assistant.local.paths import state_folder
 from assistant.logs import to_stderr
 from knowledge.identifiers import LOCAL_MODEL
 from knowledge.providers import Provider, from_environment, parts
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-STATE_DIR = shared_servers.state_folder()
+STATE_DIR = state_folder()
 
 env = Env(eager=False)
 env.read_env(str(BASE_DIR / ".env"), recurse=False)
@@ -137,12 +138,12 @@ except EnvError as error:
 
 if not SECRET_KEY:
     # Kept beside the data, so that sessions outlive a restart.
-    _kept = STATE_DIR / "secret_key"
-    if not _kept.exists():
-        _kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _kept.touch(mode=0o600)
-        _kept.write_text(get_random_secret_key())
-    SECRET_KEY = _kept.read_text()
+    _file = STATE_DIR / "secret_key"
+    if not _file.exists():
+        _file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _file.touch(mode=0o600)
+        _file.write_text(get_random_secret_key())
+    SECRET_KEY = _file.read_text()
 
 INSTALLED_APPS = [
     "unfold",

@@ -10,7 +10,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from agents.models import Envelope
-from conversations.answers import answer, by_marker
+from conversations.answers import answer_html, by_marker
 from conversations.models import Conversation, Message
 from conversations.services import forget
 from knowledge.read_only_admin import RecordAdmin
@@ -47,9 +47,9 @@ class ConversationAdmin(RecordAdmin):
         )
 
     def record(self, row: Any) -> dict[str, Any]:
-        """Return the conversation with what was said, and by which turn."""
+        """Return the conversation with its messages, and the turn of each."""
         messages = row.messages.select_related("turn").defer("turn__memory")
-        return {"row": row, "said": [_said(message) for message in messages]}
+        return {"row": row, "said": [_shown(message) for message in messages]}
 
     @display(description="Began with")
     def began(self, conversation: Any) -> str:
@@ -97,12 +97,12 @@ def _messages() -> Subquery:
     return Subquery(messages.values("conversation").annotate(n=Count("pk")).values("n"))
 
 
-def _said(message: Message) -> dict[str, Any]:
+def _shown(message: Message) -> dict[str, Any]:
     payload = message.turn.payload if message.turn else {}
-    cited = by_marker(payload.get("citations_used") or ())
+    citations = by_marker(payload.get("citations_used") or ())
     return {
         "message": message,
-        "text": answer(message.text, [source["marker"] for source in cited]),
+        "text": answer_html(message.text, [citation["marker"] for citation in citations]),
         "route": payload.get("route"),
-        "cited": cited,
+        "cited": citations,
     }

@@ -20,89 +20,13 @@ from knowledge.safe_html import cleaner, parser
 
 MARKER = re.compile(r"\[(C\d{1,3})\]")
 INNER_LINK = re.compile(r"#C\d{1,3}\Z")
-
-
-def _link_markers(state: StateCore) -> None:
-    """Make links of the markers in running text; those in code stay as they are."""
-    for token in state.tokens:
-        if token.children:
-            token.children = [
-                part
-                for child in token.children
-                for part in (
-                    _split(child, state.env["markers"]) if child.type == "text" else (child,)
-                )
-            ]
-
-
-def _split(text: Token, known: frozenset[str]) -> Iterator[Token]:
-    end = 0
-    for found in MARKER.finditer(text.content):
-        if found[1] not in known:
-            continue
-        yield Token("text", "", 0, content=text.content[end : found.start()])
-        yield Token("link_open", "a", 1, attrs={"href": f"#{found[1]}"})
-        yield Token("text", "", 0, content=found[0])
-        yield Token("link_close", "a", -1)
-        end = found.end()
-    yield Token("text", "", 0, content=text.content[end:])
-
-
-# Without reference definitions: "[C1]: https://…" in a quoted document must not capture a marker.
-_PARSER = parser().disable("reference")
-_PARSER.core.ruler.push("markers", _link_markers)
-_CLEANER = cleaner(lambda address: address if INNER_LINK.match(address) else None)
-
-
-def answer(text: str, markers: Iterable[str] = ()) -> SafeString:
-    """Return the Markdown of an answer as safe HTML, each `[C1]` of `markers` a link to `#C1`."""
-    rendered = _PARSER.render(text, {"markers": frozenset(markers)})
-    return mark_safe(_CLEANER.clean(rendered))  # noqa: S308 cleaned just now
-
-
-def quote(text: str) -> SafeString:
-    """Return one quoted sentence as safe HTML without paragraphs."""
-    rendered = _PARSER.renderInline(text, {"markers": frozenset()})
-    return mark_safe(_CLEANER.clean(rendered))  # noqa: S308 cleaned just now
-
-
 MODEL = "Written by a language model from the documents it cites."
 MIXED = "Partly written by a language model, partly quoted: one of the roles had no model to ask."
 QUOTED = (
     "Extractive: no language model is configured; these are sentences quoted from the documents."
 )
 FIXED = "Extractive: no language model is configured; this reply is put together from fixed words."
-
-
-def explained(mode: str, *, quotes: bool) -> str:
-    """Return the sentence that tells a reader who wrote what they read."""
-    if mode == "extractive":
-        return QUOTED if quotes else FIXED
-    return MIXED if mode == "mixed" else MODEL
-
-
-def by_marker(citations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one entry per marker, in order, with all `quotes` of the answer that carry it."""
-    entries: dict[str, dict[str, Any]] = {}
-    for cited in citations:
-        entry = entries.setdefault(cited["marker"], {**cited, "quotes": []})
-        text, status = cited["quote"], cited["citation_status"]
-        entry["quotes"].append({"text": text, "html": quote(text), "status": status})
-        entry["is_web"] = cited["source"].startswith(("https://", "http://"))
-    return list(entries.values())
-
-
-def without_list(reply: dict[str, Any]) -> str:
-    """Return the text of a reply without the list of sources that response put at its end.
-
-    For where the citations themselves are shown; a text that ends otherwise stays whole.
-    """
-    sources = [Source.model_validate(source) for source in reply["sources"]]
-    listed = source_list(sources, reply["language"] or ENGLISH)
-    return str(reply["reply"]).removesuffix(listed).rstrip()
-
-
-EXCERPT = (
+STATE_EXCERPT = (
     "stage",
     "canonical_question",
     "context_type",
@@ -147,5 +71,77 @@ def reply(envelope: Envelope) -> dict[str, Any]:
             "seconds": round((envelope.update_ts - envelope.create_ts).total_seconds(), 3),
             **usage_of_turn(envelope.pk),
         },
-        "state_excerpt": {name: payload[name] for name in EXCERPT if name in payload},
+        "state_excerpt": {name: payload[name] for name in STATE_EXCERPT if name in payload},
     }
+
+
+def without_sources(reply: dict[str, Any]) -> str:
+    """Return the text of a reply without the list of sources that response put at its end.
+
+    For where the citations themselves are shown; a text that ends otherwise stays whole.
+    """
+    sources = [Source.model_validate(source) for source in reply["sources"]]
+    listing = source_list(sources, reply["language"] or ENGLISH)
+    return str(reply["reply"]).removesuffix(listing).rstrip()
+
+
+def mode_sentence(mode: str, *, quotes: bool) -> str:
+    """Return the sentence that tells a reader who wrote what they read."""
+    if mode == "extractive":
+        return QUOTED if quotes else FIXED
+    return MIXED if mode == "mixed" else MODEL
+
+
+def by_marker(citations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one entry per marker, in order, with all `quotes` of the answer that carry it."""
+    entries: dict[str, dict[str, Any]] = {}
+    for citation in citations:
+        entry = entries.setdefault(citation["marker"], {**citation, "quotes": []})
+        text, status = citation["quote"], citation["citation_status"]
+        entry["quotes"].append({"text": text, "html": quote_html(text), "status": status})
+        entry["is_web"] = citation["source"].startswith(("https://", "http://"))
+    return list(entries.values())
+
+
+def answer_html(text: str, markers: Iterable[str] = ()) -> SafeString:
+    """Return the Markdown of an answer as safe HTML, each `[C1]` of `markers` a link to `#C1`."""
+    rendered = _PARSER.render(text, {"markers": frozenset(markers)})
+    return mark_safe(_CLEANER.clean(rendered))  # noqa: S308 cleaned just now
+
+
+def quote_html(text: str) -> SafeString:
+    """Return one quoted sentence as safe HTML without paragraphs."""
+    rendered = _PARSER.renderInline(text, {"markers": frozenset()})
+    return mark_safe(_CLEANER.clean(rendered))  # noqa: S308 cleaned just now
+
+
+def _link_markers(state: StateCore) -> None:
+    """Make links of the markers in running text; those in code stay as they are."""
+    for token in state.tokens:
+        if token.children:
+            token.children = [
+                part
+                for child in token.children
+                for part in (
+                    _split(child, state.env["markers"]) if child.type == "text" else (child,)
+                )
+            ]
+
+
+def _split(text: Token, markers: frozenset[str]) -> Iterator[Token]:
+    end = 0
+    for marker in MARKER.finditer(text.content):
+        if marker[1] not in markers:
+            continue
+        yield Token("text", "", 0, content=text.content[end : marker.start()])
+        yield Token("link_open", "a", 1, attrs={"href": f"#{marker[1]}"})
+        yield Token("text", "", 0, content=marker[0])
+        yield Token("link_close", "a", -1)
+        end = marker.end()
+    yield Token("text", "", 0, content=text.content[end:])
+
+
+# Without reference definitions: "[C1]: https://…" in a quoted document must not capture a marker.
+_PARSER = parser().disable("reference")
+_PARSER.core.ruler.push("markers", _link_markers)
+_CLEANER = cleaner(lambda address: address if INNER_LINK.match(address) else None)

@@ -56,14 +56,14 @@ class ChatView(APIView):
         """Answer a message from the documents."""
         body = ChatRequest(data=request.data)
         body.is_valid(raise_exception=True)
-        said: dict[str, Any] = body.validated_data
+        values: dict[str, Any] = body.validated_data
         envelope = ask(
-            said["message"],
-            Asker(owner(request), said.get("user_id", ""), key(request)),
-            session=said.get("session_id", ""),
-            collections=said.get("collections", ()),
+            values["message"],
+            Asker(owner(request), values.get("user_id", ""), key_id(request)),
+            session=values.get("session_id", ""),
+            collections=values.get("collections", ()),
         )
-        if not said["wait"]:
+        if not values["wait"]:
             events = reverse("turn-events", args=[envelope.pk])
             return Response(reply(envelope) | {"events_url": events}, status=202)
         return Response(reply(wait(envelope)))
@@ -75,7 +75,7 @@ class TurnView(APIView):
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, turn_id: uuid.UUID) -> Response:
         """Return the turn in the shape of `POST /api/chat/`."""
-        return Response(reply(owned(request, turn_id)))
+        return Response(reply(owned_turn(request, turn_id)))
 
 
 class TraceView(APIView):
@@ -84,7 +84,7 @@ class TraceView(APIView):
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, turn_id: uuid.UUID) -> Response:
         """Return every step with what it read and wrote, its waiting and its working time."""
-        return Response(trace(owned(request, turn_id), staff=owner(request).is_staff))
+        return Response(trace(owned_turn(request, turn_id), staff=owner(request).is_staff))
 
 
 class CancelView(APIView):
@@ -93,7 +93,7 @@ class CancelView(APIView):
     @extend_schema(request=None, responses=OpenApiTypes.OBJECT)
     def post(self, request: Request, turn_id: uuid.UUID) -> Response:
         """Cancel the turn; one that has ended stays as it is."""
-        envelope = owned(request, turn_id)
+        envelope = owned_turn(request, turn_id)
         envelopes.cancel(envelope.pk)
         envelope.refresh_from_db()
         return Response(reply(envelope))
@@ -107,12 +107,12 @@ def owner(request: Request) -> User:
     return user
 
 
-def key(request: Request) -> str:
+def key_id(request: Request) -> str:
     """Return what tells the API key of a request apart, and nothing that could be used as one."""
     return request.auth.digest[:12] if isinstance(request.auth, AuthToken) else ""
 
 
-def owned(request: Request, turn_id: uuid.UUID) -> Envelope:
+def owned_turn(request: Request, turn_id: uuid.UUID) -> Envelope:
     """Return a turn of the requester's (any turn for staff); everyone else gets 404."""
     envelope = get_object_or_404(Envelope, pk=turn_id)
     user = owner(request)

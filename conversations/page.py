@@ -22,7 +22,7 @@ from django.views.decorators.http import require_http_methods
 from agents.models import Envelope
 from agents.names import Status
 from agents.trace.trace import timeline
-from conversations.answers import answer, by_marker, explained, reply, without_list
+from conversations.answers import answer_html, by_marker, mode_sentence, reply, without_sources
 from conversations.errors import (
     ConversationError,
     Forgotten,
@@ -34,58 +34,6 @@ from conversations.models import Conversation, Message
 from conversations.services import Asker, ask, wait
 from knowledge.errors import KnowledgeError
 from knowledge.models import Collection
-
-KEY = "conversations"
-MOST_KEPT = 50
-
-
-@dataclass(frozen=True)
-class Talk:
-    """A turn that this browser may see, and the conversation it is in."""
-
-    conversation: Conversation
-    envelope: Envelope
-
-    @property
-    def asker(self) -> Asker:
-        """Who goes on with the conversation: whoever began it."""
-        return Asker(self.conversation.owner, self.conversation.user_id)
-
-
-def shut(request: HttpRequest) -> bool:
-    """Return whether the start page is closed to who looks at it."""
-    return settings.START_PAGE == "staff" and not (request.user.is_active and request.user.is_staff)
-
-
-def new_name() -> str:
-    """Return a name for a conversation. Nobody can guess it: it is what keeps others out."""
-    return f"web-{secrets.token_urlsafe(24)}"
-
-
-def keep(request: HttpRequest, name: str) -> None:
-    """Let this browser see the conversation from now on, even if it goes away before the answer."""
-    # As stored now, not as loaded: another tab may have begun a conversation meanwhile.
-    stored = SessionStore(request.session.session_key).get(KEY, [])
-    names = [kept for kept in stored if kept != name]
-    request.session[KEY] = [*names, name][-MOST_KEPT:]
-    request.session.save()
-
-
-def talk(request: HttpRequest, turn: str) -> Talk:
-    """Return the turn of this id if this browser's; Http404 for one that isn't or doesn't exist."""
-    try:
-        envelope = Envelope.objects.get(pk=uuid.UUID(turn))
-    except (ValueError, Envelope.DoesNotExist) as error:
-        raise Http404 from error
-    conversation = (
-        Conversation.objects.select_related("owner")
-        .filter(pk=envelope.conversation_id, session__in=request.session.get(KEY, []))
-        .first()
-    )
-    if conversation is None:
-        raise Http404
-    return Talk(conversation, envelope)
-
 
 POLICY = (
     "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
@@ -102,20 +50,36 @@ ENDED: dict[str, HTTPStatus] = {
 }
 NOT_HERE = "There is no such question in this browser. It may have been asked in another one."
 NO_REDIS = "Redis does not answer, so no question can be taken now. Try again in a moment."
+# Names of the conversations of a browser, in its session.
+SESSION_KEY = "conversations"
+MOST_CONVERSATIONS = 50
 
 View = Callable[[HttpRequest], HttpResponse]
+
+
+@dataclass(frozen=True)
+class VisibleTurn:
+    """A turn that this browser may see, and the conversation it is in."""
+
+    conversation: Conversation
+    envelope: Envelope
+
+    @property
+    def asker(self) -> Asker:
+        """Who goes on with the conversation: whoever began it."""
+        return Asker(self.conversation.owner, self.conversation.user_id)
 
 
 def _guarded(view: View) -> View:
     """Forbid the page every script and style that isn't a file of ours."""
 
     @wraps(view)
-    def guarded(request: HttpRequest) -> HttpResponse:
+    def guarded_view(request: HttpRequest) -> HttpResponse:
         response = view(request)
         response["Content-Security-Policy"] = POLICY
         return response
 
-    return guarded
+    return guarded_view
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -123,43 +87,43 @@ def _guarded(view: View) -> View:
 @_guarded
 def page(request: HttpRequest) -> HttpResponse:
     """Show the form, or the turn of `?turn=`; take a question and show its answer."""
-    if shut(request):
+    if is_closed(request):
         plain = request.method != "POST" and "turn" not in request.GET
         status = HTTPStatus.OK if plain else HTTPStatus.FORBIDDEN
         return render(request, "conversations/closed.html", _about(), status=status)
     if request.method == "POST":
-        return _take(request)
+        return _ask(request)
     if "turn" not in request.GET:
         return _show(request)
     try:
-        shown = talk(request, request.GET["turn"])
+        visible = visible_turn(request, request.GET["turn"])
     except Http404:
         return _show(request, error=NOT_HERE, status=HTTPStatus.NOT_FOUND)
-    return _show(request, shown, status=ENDED.get(shown.envelope.status, HTTPStatus.OK))
+    return _show(request, visible, status=ENDED.get(visible.envelope.status, HTTPStatus.OK))
 
 
-def _take(request: HttpRequest) -> HttpResponse:
+def _ask(request: HttpRequest) -> HttpResponse:
     """Ask what was sent, in the conversation of the turn it replies to or in a new one."""
     text, turn = request.POST.get("text", ""), request.POST.get("turn", "")
     # PostgreSQL can't even compare a name that holds a null character.
     collection = request.POST.get("collection", "").replace("\0", "")
-    before = None
+    previous = None
     try:
-        before = talk(request, turn) if turn else None
-        name = before.conversation.session if before else new_name()
-        asker = before.asker if before else _asker(request, name)
+        previous = visible_turn(request, turn) if turn else None
+        name = previous.conversation.session if previous else new_name()
+        asker = previous.asker if previous else _asker(request, name)
         envelope = ask(text, asker, session=name, collections=[collection] if collection else ())
     except Http404:
         return _refuse(request, None, NOT_HERE, HTTPStatus.NOT_FOUND, text)
     except (ConversationError, KnowledgeError) as error:
         status = REFUSED.get(type(error), HTTPStatus.BAD_REQUEST)
-        response = _refuse(request, before, str(error), status, text)
+        response = _refuse(request, previous, str(error), status, text)
         if isinstance(error, TooManyTurns):
             response["Retry-After"] = str(error.retry_seconds)
         return response
     except redis.RedisError:
-        return _refuse(request, before, NO_REDIS, HTTPStatus.SERVICE_UNAVAILABLE, text)
-    keep(request, name)
+        return _refuse(request, previous, NO_REDIS, HTTPStatus.SERVICE_UNAVAILABLE, text)
+    remember(request, name)
     page = f"{reverse('start')}?turn={envelope.pk}"
     if _by_script(request):
         events = reverse("turn-events", args=[envelope.pk])
@@ -169,7 +133,7 @@ def _take(request: HttpRequest) -> HttpResponse:
     except Forgotten as error:
         return _show(request, error=str(error), status=HTTPStatus.NOT_FOUND, text=text)
     # Again: the middleware stores the session once more, and another tab may have added to it.
-    keep(request, name)
+    remember(request, name)
     return redirect(page, permanent=False)
 
 
@@ -180,7 +144,7 @@ def _by_script(request: HttpRequest) -> bool:
 
 def _refuse(
     request: HttpRequest,
-    before: Talk | None,
+    previous: VisibleTurn | None,
     error: str,
     status: HTTPStatus,
     text: str,
@@ -188,7 +152,7 @@ def _refuse(
     """Say why the question was not taken; what was written stays in its field."""
     if _by_script(request):
         return JsonResponse({"error": error}, status=status)
-    return _show(request, before, error=error, status=status, text=text)
+    return _show(request, previous, error=error, status=status, text=text)
 
 
 def _asker(request: HttpRequest, name: str) -> Asker:
@@ -198,20 +162,20 @@ def _asker(request: HttpRequest, name: str) -> Asker:
 
 def _show(
     request: HttpRequest,
-    shown: Talk | None = None,
+    visible: VisibleTurn | None = None,
     *,
     status: HTTPStatus = HTTPStatus.OK,
     error: str = "",
     text: str = "",
 ) -> HttpResponse:
     collections = Collection.objects.annotate(size=Count("documents")).order_by("name")
-    failed = shown and shown.envelope.status in ENDED
+    failed = visible and visible.envelope.status in ENDED
     context = _about() | {
         "collections": collections,
         "chosen": request.POST.get("collection", ""),
         "error": error,
-        "text": text or (shown.envelope.memory["text"] if shown and failed else ""),
-        **(_turn(shown) if shown else {}),
+        "text": text or (visible.envelope.memory["text"] if visible and failed else ""),
+        **(_turn(visible) if visible else {}),
     }
     return render(request, "conversations/start.html", context, status=status)
 
@@ -220,25 +184,62 @@ def _about() -> dict[str, Any]:
     return {"domain_name": settings.DOMAIN_NAME, "domain_scope": settings.DOMAIN_SCOPE}
 
 
-def _turn(shown: Talk) -> dict[str, Any]:
+def _turn(visible: VisibleTurn) -> dict[str, Any]:
     """Return what the page shows of a turn."""
-    envelope, conversation = shown.envelope, shown.conversation
-    asked = list(
+    envelope, conversation = visible.envelope, visible.conversation
+    questions = list(
         conversation.messages.filter(role=Message.Author.USER)
         .order_by("created")
         .values("turn_id", "text")
     )
-    said = reply(envelope)
-    cited = by_marker(said["citations"])
+    turn_reply = reply(envelope)
+    citations = by_marker(turn_reply["citations"])
     return {
         "turn": envelope,
         "question": envelope.memory.get("text", ""),
-        "reply": said,
-        "answer": answer(without_list(said), [source["marker"] for source in cited]),
-        "cited": cited,
-        "mode": explained(said["mode"], quotes=bool(cited)),
+        "reply": turn_reply,
+        "answer": answer_html(
+            without_sources(turn_reply), [citation["marker"] for citation in citations]
+        ),
+        "cited": citations,
+        "mode": mode_sentence(turn_reply["mode"], quotes=bool(citations)),
         "spans": timeline(envelope, list(envelope.steps.defer("output"))),
-        "asked": asked,
-        "is_latest": bool(asked) and asked[-1]["turn_id"] == envelope.pk,
+        "asked": questions,
+        "is_latest": bool(questions) and questions[-1]["turn_id"] == envelope.pk,
         "bound": [collection.name for collection in conversation.collections.all()],
     }
+
+
+def is_closed(request: HttpRequest) -> bool:
+    """Return whether the start page is closed to who looks at it."""
+    return settings.START_PAGE == "staff" and not (request.user.is_active and request.user.is_staff)
+
+
+def new_name() -> str:
+    """Return a name for a conversation. Nobody can guess it: it is what keeps others out."""
+    return f"web-{secrets.token_urlsafe(24)}"
+
+
+def remember(request: HttpRequest, name: str) -> None:
+    """Let this browser see the conversation from now on, even if it goes away before the answer."""
+    # As stored now, not as loaded: another tab may have begun a conversation meanwhile.
+    stored = SessionStore(request.session.session_key).get(SESSION_KEY, [])
+    names = [other for other in stored if other != name]
+    request.session[SESSION_KEY] = [*names, name][-MOST_CONVERSATIONS:]
+    request.session.save()
+
+
+def visible_turn(request: HttpRequest, turn: str) -> VisibleTurn:
+    """Return the turn of this id if this browser's; Http404 for one that isn't or doesn't exist."""
+    try:
+        envelope = Envelope.objects.get(pk=uuid.UUID(turn))
+    except (ValueError, Envelope.DoesNotExist) as error:
+        raise Http404 from error
+    conversation = (
+        Conversation.objects.select_related("owner")
+        .filter(pk=envelope.conversation_id, session__in=request.session.get(SESSION_KEY, []))
+        .first()
+    )
+    if conversation is None:
+        raise Http404
+    return VisibleTurn(conversation, envelope)

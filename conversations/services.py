@@ -1,4 +1,4 @@
-"""Services: what a client can do with a conversation."""
+"""Services: what a client can do with a conversation: ask, wait for the answer, forget it."""
 
 import uuid
 from collections.abc import Sequence
@@ -26,39 +26,7 @@ from conversations.turn_memory import recall
 from knowledge import versions
 from knowledge.collections import named
 
-LOCK = 0x0D0CE29
-
-
-def refuse_too_many(owner: User | None) -> int:
-    """Return how many turns of this owner are under way.
-
-    Raises TooManyTurns when all turns, or those of this owner, have reached their limit.
-
-    Called in the transaction that begins the turn, which then holds a lock until it is committed:
-    turns begin one after another, so none is counted too late. Turns past their deadline don't
-    count, even if nobody has ended them.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
-    asked = Message.objects.filter(
-        role=Message.Author.USER, turn__status=Status.RUNNING, turn__deadline__gte=now()
-    )
-    counts = asked.aggregate(
-        all=Count("pk"), theirs=Count("pk", filter=Q(conversation__owner=owner))
-    )
-    if counts["theirs"] >= settings.MAX_TURNS_PER_KEY:
-        raise TooManyTurns(
-            f"No more than {settings.MAX_TURNS_PER_KEY:,} of your questions are answered at a "
-            f"time. Try again in {TooManyTurns.retry_seconds} seconds."
-        )
-    if counts["all"] >= settings.MAX_TURNS:
-        raise TooManyTurns(
-            f"No more than {settings.MAX_TURNS:,} questions are answered at a time. "
-            f"Try again in {TooManyTurns.retry_seconds} seconds."
-        )
-    return int(counts["theirs"])
-
-
+TURNS_LOCK = 0x0D0CE29
 MARGIN_SECONDS = 10.0
 
 
@@ -71,7 +39,37 @@ class Asker:
     key: str = ""  # id of the API key; empty: asked without one
 
 
-def usable(text: str) -> str:
+def ask(text: str, asker: Asker, *, session: str = "", collections: Sequence[str] = ()) -> Envelope:
+    """Begin the turn that answers `text` and return its envelope.
+
+    `session` continues a conversation of the same owner or begins one of that name;
+    `collections` binds the conversation to these names from now on.
+
+    Raises a ConversationError, or knowledge.errors.UnknownCollection, before anything is stored.
+    """
+    text = checked(text)
+    chosen = named(collections)
+    if missing := presence.missing_roles():
+        raise NobodyListens(no_worker(missing))
+    with transaction.atomic():
+        conversation = _conversation(asker, session or str(uuid.uuid4()))
+        if conversation.status == Conversation.Status.RUNNING:
+            raise TurnInProgress
+        if chosen:
+            conversation.collections.set(chosen)
+        memory = recall(conversation, text, key=asker.key)
+        place = refuse_too_many(asker.owner)
+        message = Message(conversation=conversation, role=Message.Author.USER, text=text)
+        message.turn = envelope = envelopes.start(
+            memory, conversation_id=conversation.pk, message_id=message.pk, place=place
+        )
+        message.save()
+        conversation.status = Conversation.Status.RUNNING
+        conversation.save()
+    return envelope
+
+
+def checked(text: str) -> str:
     """Return the text of a message, stripped, or raise UnusableText saying what is wrong."""
     text = text.strip()
     if not text:
@@ -88,40 +86,40 @@ def usable(text: str) -> str:
     return text
 
 
-def ask(text: str, asker: Asker, *, session: str = "", collections: Sequence[str] = ()) -> Envelope:
-    """Begin the turn that answers `text` and return its envelope.
+def refuse_too_many(owner: User | None) -> int:
+    """Return how many turns of this owner are under way.
 
-    `session` continues a conversation of the same owner or begins one of that name;
-    `collections` binds the conversation to these names from now on.
+    Raises TooManyTurns when all turns, or those of this owner, have reached their limit.
 
-    Raises a ConversationError, or knowledge.errors.UnknownCollection, before anything is stored.
+    Called in the transaction that begins the turn, which then holds a lock until it is committed:
+    turns begin one after another, so none is counted too late. Turns past their deadline don't
+    count, even if nobody has ended them.
     """
-    text = usable(text)
-    bound = named(collections)
-    if deaf := presence.missing_roles():
-        raise NobodyListens(no_consumer(deaf))
-    with transaction.atomic():
-        conversation = _conversation(asker, session or str(uuid.uuid4()))
-        if conversation.status == Conversation.Status.RUNNING:
-            raise TurnInProgress
-        if bound:
-            conversation.collections.set(bound)
-        memory = recall(conversation, text, key=asker.key)
-        place = refuse_too_many(asker.owner)
-        message = Message(conversation=conversation, role=Message.Author.USER, text=text)
-        message.turn = envelope = envelopes.start(
-            memory, conversation_id=conversation.pk, message_id=message.pk, place=place
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [TURNS_LOCK])
+    running = Message.objects.filter(
+        role=Message.Author.USER, turn__status=Status.RUNNING, turn__deadline__gte=now()
+    )
+    counts = running.aggregate(
+        all=Count("pk"), theirs=Count("pk", filter=Q(conversation__owner=owner))
+    )
+    if counts["theirs"] >= settings.MAX_TURNS_PER_KEY:
+        raise TooManyTurns(
+            f"No more than {settings.MAX_TURNS_PER_KEY:,} of your questions are answered at a "
+            f"time. Try again in {TooManyTurns.retry_seconds} seconds."
         )
-        message.save()
-        conversation.status = Conversation.Status.RUNNING
-        conversation.save()
-    return envelope
+    if counts["all"] >= settings.MAX_TURNS:
+        raise TooManyTurns(
+            f"No more than {settings.MAX_TURNS:,} questions are answered at a time. "
+            f"Try again in {TooManyTurns.retry_seconds} seconds."
+        )
+    return int(counts["theirs"])
 
 
-def no_consumer(deaf: Sequence[Role]) -> str:
+def no_worker(roles: Sequence[Role]) -> str:
     """Return the sentence that names the roles without a worker."""
-    names = ", ".join(deaf)
-    return f"No worker listens for: {names}. Start one with: python3 manage.py workers {deaf[0]}"
+    names = ", ".join(roles)
+    return f"No worker listens for: {names}. Start one with: python3 manage.py workers {roles[0]}"
 
 
 def _conversation(asker: Asker, session: str) -> Conversation:
@@ -137,24 +135,24 @@ def wait(envelope: Envelope) -> Envelope:
     Holds no database connection while it waits. Raises Forgotten when it was deleted meanwhile.
     """
     connection.close()
-    for event in events.follow(envelope.result_list, seconds=patience(envelope)):
-        if event or as_it_stands(envelope).ended:
+    for event in events.follow(envelope.result_list, seconds=longest_wait(envelope)):
+        if event or current(envelope).ended:
             break
-    return as_it_stands(envelope)
+    return current(envelope)
 
 
-def as_it_stands(envelope: Envelope) -> Envelope:
+def current(envelope: Envelope) -> Envelope:
     """Return the envelope as it is now; who waits for an overdue one ends it, sweeper or not."""
     if now() > envelope.deadline:
         envelopes.expire(envelope.pk)
-    found = Envelope.objects.filter(pk=envelope.pk).first()
+    row = Envelope.objects.filter(pk=envelope.pk).first()
     connection.close()
-    if found is None:
+    if row is None:
         raise Forgotten
-    return found
+    return row
 
 
-def patience(envelope: Envelope) -> float:
+def longest_wait(envelope: Envelope) -> float:
     """Return for how many seconds it makes sense to wait for the turn."""
     return (envelope.deadline - envelope.create_ts).total_seconds() + MARGIN_SECONDS
 

@@ -25,9 +25,9 @@ from agents.models import Envelope
 from agents.steps import events
 from conversations import page
 from conversations.answers import reply
-from conversations.api import owned
+from conversations.api import owned_turn
 from conversations.errors import Forgotten
-from conversations.services import as_it_stands
+from conversations.services import current
 
 MEDIA_TYPE = "text/event-stream"
 FIRST = "0-0"
@@ -42,7 +42,8 @@ AWAY = (redis.ConnectionError, redis.TimeoutError)
 AWAY_SECONDS = 1.0
 MOST_STREAMS = 500
 
-_open: set[object] = set()
+# What is open in this process.
+_streams: set[object] = set()
 
 
 class TooManyStreams(APIException):
@@ -90,14 +91,14 @@ class EventsView(APIView):
         if not ENTRY.match(after):
             raise ValidationError({"Last-Event-ID": "Send the id of an event, like 1763730000-0."})
         envelope = _turn(request, turn_id)
-        over = envelope.ended and after != FIRST and after == _latest(envelope)
+        is_over = envelope.ended and after != FIRST and after == _latest(envelope)
         # A stream is open for minutes and needs no database meanwhile.
         connection.close()
-        if over:
+        if is_over:
             return HttpResponse(status=204)
-        if len(_open) >= MOST_STREAMS:
+        if len(_streams) >= MOST_STREAMS:
             raise TooManyStreams
-        response = StreamingHttpResponse(told(envelope, after), content_type=MEDIA_TYPE)
+        response = StreamingHttpResponse(event_stream(envelope, after), content_type=MEDIA_TYPE)
         response["Cache-Control"] = "no-cache, no-transform"
         response["X-Accel-Buffering"] = "no"
         return response
@@ -111,24 +112,24 @@ class EventsView(APIView):
 
 def _turn(request: Request, turn_id: uuid.UUID) -> Envelope:
     """Return a turn of this browser's or of this key's; everyone else gets 401 or 404."""
-    if not page.shut(request._request):
+    if not page.is_closed(request._request):
         try:
-            return page.talk(request._request, str(turn_id)).envelope
+            return page.visible_turn(request._request, str(turn_id)).envelope
         except Http404:
             pass  # Nothing of this browser's: its user may still own it.
     if not request.user.is_authenticated:
         raise NotAuthenticated
-    return owned(request, turn_id)
+    return owned_turn(request, turn_id)
 
 
 def _latest(envelope: Envelope) -> str:
-    found: Any = events.connection().xrevrange(envelope.target_list, count=1)
-    return found[0][0] if found else ""
+    entries: Any = events.connection().xrevrange(envelope.target_list, count=1)
+    return entries[0][0] if entries else ""
 
 
-async def told(envelope: Envelope, after: str) -> AsyncIterator[bytes]:
+async def event_stream(envelope: Envelope, after: str) -> AsyncIterator[bytes]:
     """Yield the events after an entry, and at the end how the turn stands in the database."""
-    mark = object()
+    stream = object()
     client = redis.asyncio.Redis.from_url(
         settings.REDIS_URL,
         # Longer than the blocking read, which would look like a dead server otherwise.
@@ -136,39 +137,39 @@ async def told(envelope: Envelope, after: str) -> AsyncIterator[bytes]:
         socket_connect_timeout=2,
         decode_responses=True,
     )
-    _open.add(mark)
+    _streams.add(stream)
     try:
         yield RETRY
-        async for part in _told(client, envelope, after):
+        async for part in _events(client, envelope, after):
             yield part
     finally:
-        _open.discard(mark)
+        _streams.discard(stream)
         await client.aclose()
 
 
-async def _told(
+async def _events(
     client: "redis.asyncio.Redis", envelope: Envelope, after: str
 ) -> AsyncIterator[bytes]:
-    if after != FIRST and not await _is_there(client, envelope.target_list):
+    if after != FIRST and not await _exists(client, envelope.target_list):
         yield event("gap", "{}")
     while True:
         # Of a turn that has ended nothing more will come.
         entries = await _read(client, envelope.target_list, after, wait=not envelope.ended)
-        for entry, said in entries:
+        for entry, fields in entries:
             after = entry
-            if said["event"] == "workflow_complete":
-                yield event("workflow_complete", await ending(envelope), entry)
+            if fields["event"] == "workflow_complete":
+                yield event("workflow_complete", await final_data(envelope), entry)
                 return
-            yield event(said["event"], said["data"], entry)
+            yield event(fields["event"], fields["data"], entry)
         if not entries:
             # Who tells of the end may have died, or Redis may be away: the row knows.
-            if end := await ending(envelope):
-                yield event("workflow_complete", end)
+            if data := await final_data(envelope):
+                yield event("workflow_complete", data)
                 return
             yield HEARTBEAT
 
 
-async def _is_there(client: "redis.asyncio.Redis", stream: str) -> bool:
+async def _exists(client: "redis.asyncio.Redis", stream: str) -> bool:
     try:
         return bool(await client.exists(stream))
     except AWAY:
@@ -180,34 +181,34 @@ async def _read(
 ) -> list[tuple[str, dict[str, str]]]:
     block = BLOCK_MS if wait else None
     try:
-        found: Any = await client.xread({stream: after}, count=100, block=block)
+        results: Any = await client.xread({stream: after}, count=100, block=block)
     except AWAY:
         await asyncio.sleep(AWAY_SECONDS)
         return []
-    return [entry for _, entries in found or () for entry in entries]
+    return [entry for _, entries in results or () for entry in entries]
 
 
 def event(name: str, data: str, entry: str = "") -> bytes:
     """Return one server-sent event; `data` is JSON on one line."""
-    numbered = f"id: {entry}\n" if entry else ""
-    return f"{numbered}event: {name}\ndata: {data}\n\n".encode()
+    number = f"id: {entry}\n" if entry else ""
+    return f"{number}event: {name}\ndata: {data}\n\n".encode()
 
 
 @sync_to_async
-def ending(envelope: Envelope) -> str:
-    """Return what the last event says as JSON; empty while the turn runs."""
+def final_data(envelope: Envelope) -> str:
+    """Return the data of the last event as JSON; empty while the turn runs."""
     try:
-        stands = as_it_stands(envelope)
-        if not stands.ended:
+        turn = current(envelope)
+        if not turn.ended:
             return ""
-        said = {
-            "turn": str(stands.pk),
-            "status": stands.status,
-            "error_id": stands.error_id,
-            "reply": reply(stands),
+        data = {
+            "turn": str(turn.pk),
+            "status": turn.status,
+            "error_id": turn.error_id,
+            "reply": reply(turn),
         }
     except Forgotten as error:
-        said = {"turn": str(envelope.pk), "status": "forgotten", "detail": str(error)}
+        data = {"turn": str(envelope.pk), "status": "forgotten", "detail": str(error)}
     finally:
         connection.close()
-    return json.dumps(said)
+    return json.dumps(data)

@@ -17,27 +17,29 @@ from rich.text import Text
 from agents.models import Envelope
 from agents.steps import events, presence
 from conversations.errors import ConversationError
-from conversations.services import as_it_stands, patience
+from conversations.services import current, longest_wait
 from knowledge.liveness import tied
 
 # Lines of the terminal that are left to what stands around the answer.
 MARGIN_LINES = 4
+START_SECONDS = 60.0
+STOP_SECONDS = 15.0
 
 
 class Progress:
-    """What a turn has told so far, drawn anew with each event."""
+    """What is known of a turn so far, drawn anew with each event."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
-        self.works = "asking"
+        self.activity = "asking"
         self.answer = ""
         self.note = ""
         self._spinner = Spinner("dots")
 
-    def tell(self, name: str, data: dict[str, Any]) -> None:
+    def add(self, name: str, data: dict[str, Any]) -> None:
         """Take note of one event."""
         if name == "agent_start":
-            self.works = f"{data['role']} …"
+            self.activity = f"{data['role']} …"
             if data["attempt"] > 1:
                 self.note = f"{data['role']} begins again, attempt {data['attempt']}"
         elif name == "agent_complete":
@@ -49,7 +51,7 @@ class Progress:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw what is going on, and below it the end of the answer."""
-        self._spinner.update(text=Text(f"{self.works}  {self.note}".strip(), "dim"))
+        self._spinner.update(text=Text(f"{self.activity}  {self.note}".strip(), "dim"))
         parts: list[RenderableType] = [self._spinner]
         if self.answer:
             lines = Text(self.answer).wrap(console, options.max_width)
@@ -64,47 +66,43 @@ def watch(console: Console, envelope: Envelope) -> None:
     """
     progress = Progress()
     with Live(progress, console=console, transient=True, refresh_per_second=10):
-        for event in events.follow(envelope.target_list, seconds=patience(envelope)):
+        for event in events.follow(envelope.target_list, seconds=longest_wait(envelope)):
             if event is None:
-                if as_it_stands(envelope).ended:
+                if current(envelope).ended:
                     break
                 continue
             _, name, data = event
             if name == "workflow_complete":
                 break
-            progress.tell(name, data)
+            progress.add(name, data)
     console.print(Text(" · ".join(progress.done), "dim"))
     if progress.note:
         console.print(Text(progress.note, "dim"))
 
 
-START_SECONDS = 60.0
-STOP_SECONDS = 15.0
-
-
-class NoCrew(ConversationError):
+class NoWorkers(ConversationError):
     """The workers this command started did not come up."""
 
 
 @contextmanager
-def crew(console: Console) -> Iterator[None]:
-    """Make sure every queue has a consumer while the block runs; workers of our own end with it."""
+def workers(console: Console) -> Iterator[None]:
+    """Have a consumer for every queue during the block; workers started for it end with it."""
     if not presence.missing_roles():
         yield
         return
     log = settings.STATE_DIR / "workers.log"
     command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "workers", "--together"]
-    with log.open("ab") as out:
+    with log.open("ab") as output:
         process = subprocess.Popen(  # noqa: S603 our own command line
             command,
-            stdout=out,
-            stderr=out,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
             env=os.environ | tied(),
         )
     try:
         with console.status("starting workers for this command"):
-            _await(process)
+            _await_consumers(process)
         yield
     finally:
         process.terminate()
@@ -114,10 +112,10 @@ def crew(console: Console) -> Iterator[None]:
             process.kill()
 
 
-def _await(process: "subprocess.Popen[bytes]") -> None:
-    end = time.monotonic() + START_SECONDS
+def _await_consumers(process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + START_SECONDS
     while presence.missing_roles():
-        if process.poll() is not None or time.monotonic() > end:
+        if process.poll() is not None or time.monotonic() > deadline:
             process.kill()
-            raise NoCrew(f"{NoCrew.__doc__} Look into {settings.STATE_DIR / 'workers.log'}")
+            raise NoWorkers(f"{NoWorkers.__doc__} Look into {settings.STATE_DIR / 'workers.log'}")
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""Memory: what a turn gets to see of its conversation, and what the conversation keeps of it."""
+"""Turn memory: what a turn sees of its conversation, and what the conversation keeps of it."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -18,75 +18,17 @@ from knowledge import versions
 from knowledge.models import Document
 
 # What an answer refers to is always there: the last question and its answer.
-LEAST = 2
+FEWEST_MESSAGES = 2
 # What one turn adds: two messages, and usually less than this part of HISTORY_TOKENS.
-TURN, PART = 2, 0.25
+TURN_MESSAGES, TURN_PART = 2, 0.25
 # Messages, and tokens of them, that are folded into the summary in one turn. What is more waits
 # for the next one: a turn adds fewer than leave, so the rest gets less and less.
-LEAVING = 40
+LEAVING_MESSAGES = 40
 LEAVING_TOKENS = 6000
 # Around each message in a prompt: who said it, and when.
 FRAME_TOKENS = 8
-
-
-def divided(conversation: Conversation) -> tuple[list[Message], list[Message]]:
-    """Return the messages a turn sees, and those that leave in it; oldest first.
-
-    The latest HISTORY_MESSAGES that fit into HISTORY_TOKENS are seen, the last two in any case.
-    When one that is not in the summary yet may drop out next, it leaves with all that are older
-    than the latest half: so a model is asked every third turn or so, and not in each.
-    """
-    said = conversation.messages.order_by("-created", "-pk")[: settings.HISTORY_MESSAGES]
-    latest = list(said)
-    history = latest[: max(LEAST, fitting(latest, settings.HISTORY_TOKENS))]
-    safe = latest[: settings.HISTORY_MESSAGES - TURN]
-    safe = safe[: fitting(safe, round(settings.HISTORY_TOKENS * (1 - PART)))]
-    waiting = unsummarised(conversation)
-    if not waiting or waiting[0] in safe:
-        return history[::-1], []
-    kept = safe[: len(safe) // 2]
-    leaving = [message for message in waiting if message not in kept]
-    return history[::-1], leaving[: max(1, fitting(leaving, LEAVING_TOKENS))]
-
-
-def unsummarised(conversation: Conversation) -> list[Message]:
-    """Return the oldest messages that are not in the summary yet, in their order."""
-    said = conversation.messages.order_by("created", "pk")
-    if conversation.summarised_until:
-        said = said.filter(created__gt=conversation.summarised_until)
-    return list(said[:LEAVING])
-
-
-def fitting(messages: Sequence[Message], most: int) -> int:
-    """Return how many of the messages, from the first, have at most so many tokens together."""
-    left = most
-    for place, message in enumerate(messages):
-        left -= tokens(message.text)
-        if left < 0:
-            return place
-    return len(messages)
-
-
-def tokens(text: str) -> int:
-    """Return about how many tokens a model makes of a message.
-
-    A quarter of its bytes in UTF-8: the usual four characters to a token in English, two in
-    Cyrillic, and somewhat less than one per character in Chinese. No model's own tokenizer is
-    asked: every model has another, and web processes load none.
-    """
-    return len(text.encode()) // 4 + FRAME_TOKENS
-
-
-def remarks(messages: Iterable[Message]) -> list[dict[str, str]]:
-    """Return messages as agents see them."""
-    return [
-        {"role": said.role, "text": said.text, "time": said.created.isoformat()}
-        for said in messages
-    ]
-
-
 MAX_FACTS = 20
-OFFERS = 6
+MAX_OFFERS = 6
 
 
 def recall(conversation: Conversation, text: str, *, key: str = "") -> dict[str, Any]:
@@ -94,7 +36,7 @@ def recall(conversation: Conversation, text: str, *, key: str = "") -> dict[str,
 
     `key` is the id of the API key it was asked with.
     """
-    history, leaving = divided(conversation)
+    history, leaving = split_history(conversation)
     collections = list(conversation.collections.values_list("name", flat=True))
     return {
         "text": text,
@@ -117,6 +59,61 @@ def recall(conversation: Conversation, text: str, *, key: str = "") -> dict[str,
     }
 
 
+def split_history(conversation: Conversation) -> tuple[list[Message], list[Message]]:
+    """Return the messages a turn sees, and those that leave in it; oldest first.
+
+    The latest HISTORY_MESSAGES that fit into HISTORY_TOKENS are seen, the last two in any case.
+    When one that is not in the summary yet may drop out next, it leaves with all that are older
+    than the latest half: so a model is asked every third turn or so, and not in each.
+    """
+    latest = list(conversation.messages.order_by("-created", "-pk")[: settings.HISTORY_MESSAGES])
+    history = latest[: max(FEWEST_MESSAGES, count_fitting(latest, settings.HISTORY_TOKENS))]
+    safe = latest[: settings.HISTORY_MESSAGES - TURN_MESSAGES]
+    safe = safe[: count_fitting(safe, round(settings.HISTORY_TOKENS * (1 - TURN_PART)))]
+    waiting = unsummarised(conversation)
+    if not waiting or waiting[0] in safe:
+        return history[::-1], []
+    staying = safe[: len(safe) // 2]
+    leaving = [message for message in waiting if message not in staying]
+    return history[::-1], leaving[: max(1, count_fitting(leaving, LEAVING_TOKENS))]
+
+
+def unsummarised(conversation: Conversation) -> list[Message]:
+    """Return the oldest messages that are not in the summary yet, in their order."""
+    messages = conversation.messages.order_by("created", "pk")
+    if conversation.summarised_until:
+        messages = messages.filter(created__gt=conversation.summarised_until)
+    return list(messages[:LEAVING_MESSAGES])
+
+
+def count_fitting(messages: Sequence[Message], limit: int) -> int:
+    """Return how many of the messages, from the first, have at most `limit` tokens together."""
+    left = limit
+    for place, message in enumerate(messages):
+        left -= tokens(message.text)
+        if left < 0:
+            return place
+    return len(messages)
+
+
+def tokens(text: str) -> int:
+    """Return about how many tokens a model makes of a message.
+
+    A quarter of its bytes in UTF-8: the usual four characters to a token in English, two in
+    Cyrillic, and somewhat less than one per character in Chinese. No model's own tokenizer is
+    asked: every model has another, and web processes load none.
+    """
+    return len(text.encode()) // 4 + FRAME_TOKENS
+
+
+def remarks(messages: Iterable[Message]) -> list[dict[str, str]]:
+    """Return messages as agents see them."""
+    return [
+        {"role": message.role, "text": message.text, "time": message.created.isoformat()}
+        for message in messages
+    ]
+
+
 def offers(collections: list[str]) -> list[str]:
     """Return titles of a few documents, so that a refusal can name what can be asked instead."""
     documents = Document.objects.exclude(title="")
@@ -126,7 +123,7 @@ def offers(collections: list[str]) -> list[str]:
         documents = documents.filter(collection__only_by_name=False)
     titles = documents.order_by("source").values_list("title", flat=True)
     # Who describes a page means it to be read; licences and the like have no description.
-    return list(titles.exclude(description="")[:OFFERS] or titles[:OFFERS])
+    return list(titles.exclude(description="")[:MAX_OFFERS] or titles[:MAX_OFFERS])
 
 
 @receiver(envelope_ended)
@@ -146,54 +143,54 @@ def remember(sender: object, envelope: Envelope, **_: Any) -> None:
         text=payload.get("response", ""),
         turn=envelope,
     )
-    _learn(conversation, payload)
-    asked = envelope.status == Status.AWAITING_USER
-    conversation.status = Conversation.Status.AWAITING_USER if asked else Conversation.Status.OPEN
-    conversation.open_clarification = _open_question(payload) if asked else None
-    conversation.clarification_rounds = conversation.clarification_rounds + 1 if asked else 0
+    _store_learnt(conversation, payload)
+    is_open = envelope.status == Status.AWAITING_USER
+    conversation.status = Conversation.Status.AWAITING_USER if is_open else Conversation.Status.OPEN
+    conversation.open_clarification = _open_question(payload) if is_open else None
+    conversation.clarification_rounds = conversation.clarification_rounds + 1 if is_open else 0
     if envelope.status in {Status.COMPLETED, Status.AWAITING_USER}:
-        conversation.last_agent = _last_is_on_route(envelope) or conversation.last_agent
+        conversation.last_agent = _last_on_a_route(envelope) or conversation.last_agent
     conversation.save()
 
 
-def _learn(conversation: Conversation, payload: dict[str, Any]) -> None:
+def _store_learnt(conversation: Conversation, payload: dict[str, Any]) -> None:
     """Take over what agents learnt, however the turn ended.
 
     Without a `summary_update` the messages that were to be folded in leave again next turn. Facts
     that are too many go on in the summary.
     """
-    learnt = payload.get("memory_updates") or {}
-    if update := payload.get("summary_update"):
-        conversation.summary = update["summary"]
-        if update["until"]:
-            conversation.summarised_until = datetime.fromisoformat(update["until"])
-    conversation.topic = learnt.get("topic") or conversation.topic
-    if (preferred := learnt.get("language_preference")) is not None:
+    updates = payload.get("memory_updates") or {}
+    if folded := payload.get("summary_update"):
+        conversation.summary = folded["summary"]
+        if folded["until"]:
+            conversation.summarised_until = datetime.fromisoformat(folded["until"])
+    conversation.topic = updates.get("topic") or conversation.topic
+    if (preferred := updates.get("language_preference")) is not None:
         conversation.language_preference = preferred
-    withdrawn = set(map(_plain, learnt.get("withdrawn", [])))
+    withdrawn = set(map(_plain, updates.get("withdrawn", [])))
     valid = [fact for fact in conversation.facts if _plain(fact) not in withdrawn]
-    known = distinct([*valid, *learnt.get("facts", [])])
-    conversation.facts, former = known[-MAX_FACTS:], known[:-MAX_FACTS]
+    facts = distinct([*valid, *updates.get("facts", [])])
+    conversation.facts, former = facts[-MAX_FACTS:], facts[:-MAX_FACTS]
     if former:
         notes = [fact_note(fact, now().isoformat()) for fact in former]
         conversation.summary = bounded([*conversation.summary.splitlines(), *notes])
 
 
-def _last_is_on_route(envelope: Envelope) -> str:
+def _last_on_a_route(envelope: Envelope) -> str:
     """Who answered, or which route the question was on that was asked back about; or neither.
 
     A command or a goodbye is on no route: it leaves the conversation where it was.
     """
-    spoke, route = last_agent(envelope), envelope.payload.get("route") or ""
-    if is_on_route(spoke):
-        return spoke
+    role, route = last_agent(envelope), envelope.payload.get("route") or ""
+    if is_on_route(role):
+        return role
     return route if route != Route.FALLBACK else ""
 
 
 def last_agent(envelope: Envelope) -> str:
     """Return the role whose words ended the turn; the manager has none of its own."""
-    worked = envelope.steps.exclude(role=Role.MANAGER).filter(status="done").order_by("-number")
-    return worked.values_list("role", flat=True).first() or ""
+    steps = envelope.steps.exclude(role=Role.MANAGER).filter(status="done").order_by("-number")
+    return steps.values_list("role", flat=True).first() or ""
 
 
 def _open_question(payload: dict[str, Any]) -> dict[str, Any]:
@@ -206,11 +203,11 @@ def _open_question(payload: dict[str, Any]) -> dict[str, Any]:
 
 def distinct(facts: list[str]) -> list[str]:
     """Return each fact once, oldest first; one that was said again counts as new."""
-    kept: dict[str, str] = {}
+    newest: dict[str, str] = {}
     for fact in reversed(facts):
-        kept.setdefault(_plain(fact), fact)
-    kept.pop("", None)
-    return list(kept.values())[::-1]
+        newest.setdefault(_plain(fact), fact)
+    newest.pop("", None)
+    return list(newest.values())[::-1]
 
 
 def _plain(fact: str) -> str:

@@ -13,41 +13,41 @@ from django.conf import settings
 from agents.llm import breaker, dialects, retry
 from agents.llm.journal import Subject
 from agents.llm.model import Model
-from assistant.lab.model_server import Asked, ModelServer, Said, Script, serving
+from assistant.lab.model_server import Call, ModelServer, Response, Script, serving
 from knowledge.providers import Provider
 
-__all__ = ["Asked", "ModelServer", "Said", "Scripted", "shaped"]
+__all__ = ["Call", "ModelServer", "Response", "Scripted", "shaped"]
 
 KEY = "a-secret-key"
 STEPS = itertools.count(1)
 
 
-def shaped(**values: Any) -> Said:
+def shaped(**values: Any) -> Response:
     """Return a reply that is this JSON object."""
-    return Said(json.dumps(values, ensure_ascii=False))
+    return Response(json.dumps(values, ensure_ascii=False))
 
 
 @dataclass
 class Scripted:
     """A model server with one reply per prompt, and models that ask it."""
 
-    replies: dict[str, Said | list[Said] | Script] = field(default_factory=dict)
+    replies: dict[str, Response | list[Response] | Script] = field(default_factory=dict)
     server: ModelServer = field(init=False)
     waits: list[float] = field(default_factory=list)  # seconds between attempts, not waited for
 
-    def says(self, prompt: str, *said: Said | Script) -> None:
+    def says(self, prompt: str, *said: Response | Script) -> None:
         """Answer this prompt so, one after the other; the last one holds from then on."""
         only = said[0] if len(said) == 1 else None
-        self.replies[prompt] = only or [each for each in said if isinstance(each, Said)]
+        self.replies[prompt] = only or [each for each in said if isinstance(each, Response)]
 
-    def reply(self, asked: Asked) -> Said:
+    def reply(self, asked: Call) -> Response:
         """Return what is said to a call; a prompt without a reply gets status 500."""
         said = self.replies.get(asked.prompt)
         if callable(said):
             return said(asked)
         if isinstance(said, list):
             return said.pop(0) if len(said) > 1 else said[0]
-        return said or Said(status=500)
+        return said or Response(status=500)
 
     def model(self, role: str, subject: str = "", **changes: object) -> Model:
         """Return the model of a role, asking this server for nobody, in a step of its own."""

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assistant.lab.model_server import Asked, ModelServer, Said, serving
+from assistant.lab.model_server import Call, ModelServer, Response, serving
 from assistant.lab.scripted_replies import sensible
 
-Reply = Callable[[Asked], Said | dict[str, Any]] | Said | dict[str, Any]
+Reply = Callable[[Call], Response | dict[str, Any]] | Response | dict[str, Any]
 
 
 @dataclass
@@ -32,17 +32,17 @@ class Sensible:
         self.server.ledger.clear()
         self.seconds = 0.0
 
-    def reply(self, asked: Asked) -> Said:
+    def reply(self, asked: Call) -> Response:
         """Return the reply to a call: values are laid over the sensible ones."""
         with self._lock:
             replies = self.replaced.get(asked.prompt)
             reply = replies.pop(0) if replies and len(replies) > 1 else (replies or [{}])[0]
         said = reply(asked) if callable(reply) else reply
-        if isinstance(said, Said):
+        if isinstance(said, Response):
             return replace(said, seconds=said.seconds or self.seconds)
         usual = sensible(asked)
         text = usual if isinstance(usual, str) else json.dumps(usual | said, ensure_ascii=False)
-        return Said(text, seconds=self.seconds)
+        return Response(text, seconds=self.seconds)
 
 
 @contextmanager

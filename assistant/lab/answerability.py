@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import Field
+from rich.console import Group, RenderableType
+from rich.table import Table
 
-from assistant.lab.judged_folder import Line, Unjudgeable, read
-from assistant.lab.ranking import area_under_curve, detection
+from assistant.lab.judged_data import Line, Unjudgeable, read_lines
+from assistant.lab.measures import area_under_curve, detection, digits
 from knowledge.calibration import best_threshold
 from knowledge.search import search
 
@@ -34,14 +36,14 @@ class Answer:
 
 def questions_of(path: Path) -> list[Question]:
     """Return the questions of the file. Raises Unjudgeable, which names the line."""
-    found = []
-    for number, each in read(path, Question):
-        if not each.question.strip():
+    questions = []
+    for number, question in read_lines(path, Question):
+        if not question.question.strip():
             raise Unjudgeable(f"{path}, line {number}: 'question' is empty.")
-        found.append(each)
-    if len({each.answerable for each in found}) < 2:
+        questions.append(question)
+    if len({question.answerable for question in questions}) < 2:
         raise Unjudgeable(f"{path}: it takes questions that can be answered and others.")
-    return found
+    return questions
 
 
 def evaluate(
@@ -56,8 +58,8 @@ def evaluate(
     UnknownCollection, and Unjudgeable when questions cannot be embedded.
     """
     answers = []
-    for number, each in enumerate(questions, start=1):
-        answers.append(ask(each, collections))
+    for number, question in enumerate(questions, start=1):
+        answers.append(ask(question, collections))
         if watch:
             watch(number, len(questions))
     return figures(answers)
@@ -65,27 +67,45 @@ def evaluate(
 
 def ask(question: Question, collections: Sequence[str]) -> Answer:
     """Search for one question."""
-    found = search(question.question, collections=collections)
-    if found.error:
-        raise Unjudgeable(found.error)
-    sure, threshold = found.stats["confidence"], found.stats["threshold"]
-    if sure is None:
+    results = search(question.question, collections=collections)
+    if results.error:
+        raise Unjudgeable(results.error)
+    confidence, threshold = results.stats["confidence"], results.stats["threshold"]
+    if confidence is None:
         raise Unjudgeable("There is nothing in these collections that could be searched.")
-    return Answer(question.answerable, sure - threshold, found.no_context, threshold)
+    return Answer(question.answerable, confidence - threshold, results.no_context, threshold)
 
 
 def figures(answers: Sequence[Answer]) -> dict[str, Any]:
-    """Return the figures of what was asked."""
-    able = [each.confidence for each in answers if each.answerable]
-    unable = [each.confidence for each in answers if not each.answerable]
+    """Return the figures of these answers."""
+    able = [answer.confidence for answer in answers if answer.answerable]
+    unable = [answer.confidence for answer in answers if not answer.answerable]
     shift, _ = best_threshold(able, unable)
-    true = [not each.answerable for each in answers]
-    best = detection([each.confidence < shift for each in answers], true)
+    truth = [not answer.answerable for answer in answers]
+    best = detection([answer.confidence < shift for answer in answers], truth)
     return {
         "questions": len(answers),
         "answerable": len(able),
-        "thresholds": sorted({round(each.threshold, 4) for each in answers}),
+        "thresholds": sorted({round(answer.threshold, 4) for answer in answers}),
         "auc": area_under_curve(able, unable),
-        "no_context": asdict(detection([each.no_context for each in answers], true)),
+        "no_context": asdict(detection([answer.no_context for answer in answers], truth)),
         "best": asdict(best) | {"shift": round(shift, 4)},
     }
+
+
+def table(figures: dict[str, Any]) -> RenderableType:
+    """Return how well the two kinds of questions are parted."""
+    unable = figures["questions"] - figures["answerable"]
+    rows = Table(
+        "no_context", "precision", "recall", "F1",
+        title=f"{figures['questions']} questions, {unable} of them without an answer",
+        title_justify="left",
+    )  # fmt: skip
+    for name, part in (("as it is said", "no_context"), ("at best", "best")):
+        rows.add_row(name, *(digits(figures[part][key]) for key in ("precision", "recall", "f1")))
+    thresholds = ", ".join(map(digits, figures["thresholds"]))
+    return Group(
+        rows,
+        f"Area under the curve of the confidence: {digits(figures['auc'])}",
+        f"Threshold: {thresholds}; at best {figures['best']['shift']:+.3f}",
+    )

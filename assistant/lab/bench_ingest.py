@@ -5,16 +5,16 @@ them side by side and is timed as a whole. Beside them, on the same texts, the l
 both its forms; and on request the same folder through LangChain.
 """
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
+from rich.table import Table
 
-from assistant.lab.rival import told
+from assistant.lab import rival
 from knowledge import ingestion
 from knowledge.embedding import Vectors, registry
 from knowledge.embedding.local import LOCAL
@@ -31,9 +31,8 @@ STAGES = ("parse", "chunk", "embed", "store")
 STAGED, WHOLE = "bench-staged", "bench-whole"
 ENCODED = 128  # texts that both forms of the encoder are given
 ROUNDS = 3
-LANGCHAIN = Path(__file__).with_name("rival_langchain.py")
 
-Tell = Callable[[str], Any]
+Progress = Callable[[str], Any]
 
 
 @dataclass
@@ -49,10 +48,10 @@ class Staged:
     @property
     def texts(self) -> list[str]:
         """What the model is given."""
-        return [text for each in self.drafts for text in each.embedded()]
+        return [text for document in self.drafts for text in document.embedded()]
 
 
-def run(folder: Path, tell: Tell, *, langchain_python: str = "") -> dict[str, Any]:
+def measure(folder: Path, progress: Progress, *, langchain_python: str = "") -> dict[str, Any]:
     """Return the figures; on servers of its own, as it leaves two collections behind.
 
     `langchain_python` is a Python that has LangChain, which then does the same in this run.
@@ -60,10 +59,10 @@ def run(folder: Path, tell: Tell, *, langchain_python: str = "") -> dict[str, An
     """
     findings = ingestion.find([folder])
     # First, because it is most likely to fail.
-    theirs = langchain(findings, langchain_python, tell) if langchain_python else None
+    theirs = through_langchain(findings, langchain_python, progress) if langchain_python else None
     registry.default().encode(["The first one loads the model."])
-    staged = through_stages(findings, tell)
-    first, again = whole(findings, tell)
+    staged = through_stages(findings, progress)
+    first, unchanged = as_a_whole(findings, progress)
     figures: dict[str, Any] = {
         "model": registry.default().name,
         "documents": len(staged.drafts),
@@ -71,20 +70,20 @@ def run(folder: Path, tell: Tell, *, langchain_python: str = "") -> dict[str, An
         "skipped": staged.skipped,
         "stages": stage_figures(staged),
         "first": rates(first, staged),
-        "unchanged": rates(again, staged) | {"times_faster": round(first / again, 1)},
-        "encoder": encoders(staged.texts, tell),
+        "unchanged": rates(unchanged, staged) | {"times_faster": round(first / unchanged, 1)},
+        "encoder": encoders(staged.texts, progress),
     }
     if theirs:
-        figures["langchain"] = beside(theirs, figures)
+        figures["langchain"] = compared(theirs, figures)
     return figures
 
 
-def through_stages(findings: Findings, tell: Tell) -> Staged:
+def through_stages(findings: Findings, progress: Progress) -> Staged:
     """Parse, chunk, embed and store all files, one stage after another."""
     staged = Staged(findings)
     steps: Iterable[Callable[[Staged], None]] = (parse_and_chunk, embed, keep)
     for step in steps:
-        tell(f"stage by stage: {step.__name__.replace('_', ' ')}")
+        progress(f"stage by stage: {step.__name__.replace('_', ' ')}")
         step(staged)
     return staged
 
@@ -115,29 +114,29 @@ def embed(staged: Staged) -> None:
     vectors = registry.default().encode(staged.texts)
     staged.seconds["embed"] = perf_counter() - begin
     place = 0
-    for each in staged.drafts:
-        staged.vectors.append(vectors[place : place + len(each.parts)])
-        place += len(each.parts)
+    for document in staged.drafts:
+        staged.vectors.append(vectors[place : place + len(document.parts)])
+        place += len(document.parts)
 
 
 def keep(staged: Staged) -> None:
     """Store every document in a transaction of its own."""
     collection = collection_named(STAGED)
     begin = perf_counter()
-    for each, vectors in zip(staged.drafts, staged.vectors, strict=True):
+    for document, vectors in zip(staged.drafts, staged.vectors, strict=True):
         with transaction.atomic():
-            store(collection, each, vectors)
+            store(collection, document, vectors)
     staged.seconds["store"] = perf_counter() - begin
 
 
-def whole(findings: Findings, tell: Tell) -> tuple[float, float]:
+def as_a_whole(findings: Findings, progress: Progress) -> tuple[float, float]:
     """Return the seconds of ingesting the folder, and of ingesting it again unchanged."""
     seconds = []
     registry.forget()
     registry.default().encode(["The first one loads the model."])
     Collection.objects.filter(name=WHOLE).delete()
     for name in ("first run", "unchanged run"):
-        tell(f"as a whole: {name}")
+        progress(f"as a whole: {name}")
         begin = perf_counter()
         ingestion.ingest(findings, collection=WHOLE)
         seconds.append(perf_counter() - begin)
@@ -165,21 +164,21 @@ def rates(seconds: float, staged: Staged) -> dict[str, float]:
     }
 
 
-def encoders(texts: Sequence[str], tell: Tell) -> dict[str, float]:
+def encoders(texts: Sequence[str], progress: Progress) -> dict[str, float]:
     """Return passages per second of the local encoder for passages, and of its exact form.
 
     Both take turns, so that noise of the machine hits them alike; the best round counts.
     """
     runtime = LOCAL.runtime()
     # Spread over the folder: the first documents may be the shortest.
-    some = list(texts)[:: max(1, len(texts) // ENCODED)][:ENCODED]
+    sample = list(texts)[:: max(1, len(texts) // ENCODED)][:ENCODED]
     best: dict[str, float] = {}
     for number in range(ROUNDS):
         for kind in ("passage", "question"):
-            tell(f"encoder: {kind}, round {number + 1} of {ROUNDS}")
+            progress(f"encoder: {kind}, round {number + 1} of {ROUNDS}")
             begin = perf_counter()
-            runtime.encode(some, kind=kind)
-            best[kind] = max(best.get(kind, 0.0), len(some) / (perf_counter() - begin))
+            runtime.encode(sample, kind=kind)
+            best[kind] = max(best.get(kind, 0.0), len(sample) / (perf_counter() - begin))
     return {
         "passages_per_s": round(best["passage"], 1),
         "fp32_per_s": round(best["question"], 1),
@@ -187,22 +186,16 @@ def encoders(texts: Sequence[str], tell: Tell) -> dict[str, float]:
     }
 
 
-def langchain(findings: Findings, python: str, tell: Tell) -> dict[str, Any]:
+def through_langchain(findings: Findings, python: str, progress: Progress) -> dict[str, Any]:
     """Return LangChain's chunks and seconds for the same files on the same PostgreSQL.
 
     Raises NotComparable.
     """
-    tell("the same files through LangChain")
-    request = {
-        "files": [str(file.path) for file in findings.files],
-        "model": str(package_folder()),
-        "connection": address(),
-    }
-    theirs: dict[str, Any] = told(python, LANGCHAIN, request)
-    return theirs
+    progress("the same files through LangChain")
+    return rival.ingestion(python, [file.path for file in findings.files], package_folder())
 
 
-def beside(theirs: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
+def compared(theirs: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
     """Return LangChain's figures, and how many times faster ours are."""
     rate = theirs["chunks"] / theirs["first"]
     return {
@@ -216,9 +209,23 @@ def beside(theirs: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def address() -> str:
-    """Return this database as SQLAlchemy spells it."""
-    found = connection.settings_dict
-    return json.dumps(
-        {key: str(found[key]) for key in ("HOST", "PORT", "NAME", "USER", "PASSWORD")}
-    )
+def table(figures: dict[str, Any]) -> Table:
+    """Return how fast a folder becomes searchable, stage by stage."""
+    title = f"{figures['documents']} documents, {figures['chunks']} chunks, {figures['model']}"
+    rows = Table("", "seconds", "chunks/s", "", title=title)
+    for name, stage in figures["stages"].items():
+        rows.add_row(name, str(stage["seconds"]), "", f"{stage['share']:.0%}")
+    rows.add_section()
+    for name in ("first", "unchanged"):
+        rate = figures[name]
+        faster = f"{rate['times_faster']} times faster" if "times_faster" in rate else ""
+        rows.add_row(f"{name} run", str(rate["seconds"]), str(rate["chunks_per_s"]), faster)
+    if theirs := figures.get("langchain"):
+        rows.add_section()
+        for name in ("first", "unchanged"):
+            ratio = f"Docent is {theirs[f'times_faster_{name}']} times faster"
+            rows.add_row(f"LangChain, {name} run", str(theirs[f"{name}_seconds"]), "", ratio)
+    rows.add_section()
+    encoder = figures["encoder"]
+    rows.add_row("encoder", "", str(encoder["passages_per_s"]), f"{encoder['ratio']} times fp32")
+    return rows

@@ -13,10 +13,11 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from rich.table import Table
 
 from assistant.lab import corpus
 from assistant.lab.corpus import Questions
-from assistant.lab.rival import beside
+from assistant.lab.rival import hybrid_search
 from knowledge.embedding.local import LOCAL
 from knowledge.identifiers import LOCAL_MODEL
 from knowledge.models import Collection
@@ -30,86 +31,89 @@ from knowledge.search.vector_indexes import INDEX_KINDS, IndexKind
 COLLECTION = "bench-search"
 QUESTIONS, COMPARED = 200, 50  # asked of every level; compared with an exact search
 AT = 10
+# Whose vectors a level compares.
+INDEX_OF_LEVEL = {"semantic": "chunk", "summary": "document"}
 REFERENCE = "SELECT count(*) FROM generate_series(1, 1000000)"
 SIZE = """
 SELECT sum(pg_total_relation_size(name::regclass))
 FROM unnest(ARRAY['knowledge_posting', 'knowledge_commonterm', 'knowledge_census']) AS name
 """
 
-Tell = Callable[[str], Any]
+Progress = Callable[[str], Any]
 Figures = dict[str, Any]
 
 
-def run(chunks: int, tell: Tell, *, langchain_python: str = "") -> Figures:
+def measure(chunks: int, progress: Progress, *, langchain_python: str = "") -> Figures:
     """Return the figures, milliseconds; on servers of its own, as it leaves a collection behind.
 
     `langchain_python` is a Python that has langchain-postgres. Raises NotComparable.
     """
-    tell(f"making up {chunks:,} chunks")
-    made = corpus.make(chunks)
-    questions = corpus.questions(made, QUESTIONS)
-    tell("storing and indexing them")
+    progress(f"making up {chunks:,} chunks")
+    documents = corpus.make(chunks)
+    questions = corpus.questions(documents, QUESTIONS)
+    progress("storing and indexing them")
     Collection.objects.filter(name=COLLECTION).delete()
-    corpus.store(made, COLLECTION)
-    del made
-    figures = measure(questions, tell)
+    corpus.store(documents, COLLECTION)
+    del documents
+    figures = ask(questions, progress)
     if langchain_python:
-        tell("LangChain's hybrid search on the same rows")
-        milliseconds, found = beside(COLLECTION, questions, langchain_python)
-        taken = summed_up(milliseconds)
-        figures["langchain"] = taken | {
-            "ratio_to_fused": round(taken["p50"] / figures["fused"]["p50"], 2),
-            "found": found,
+        progress("LangChain's hybrid search on the same rows")
+        milliseconds, share = hybrid_search(langchain_python, COLLECTION, questions)
+        percentiles = summed_up(milliseconds)
+        figures["langchain"] = percentiles | {
+            "ratio_to_fused": round(percentiles["p50"] / figures["fused"]["p50"], 2),
+            "found": share,
         }
     return figures
 
 
-def measure(questions: Questions, tell: Tell) -> Figures:
+def ask(questions: Questions, progress: Progress) -> Figures:
     """Return the figures of the collection that is there.
 
     `found` is how many of the chunks that questions were drawn from are among the results.
     """
-    asked, vectors = questions.texts, questions.vectors
+    texts, vectors = questions.texts, questions.vectors
     scope = scope_of([COLLECTION])
-    places = range(len(asked))
+    places = range(len(texts))
     steps: dict[str, Callable[[int], Any]] = {
-        "keyword": lambda n: keyword.alone([asked[n]], scope, LIMIT),
+        "keyword": lambda n: keyword.alone([texts[n]], scope, LIMIT),
         "semantic": lambda n: vector.alone("chunk", vectors[n : n + 1], LOCAL_MODEL, scope),
         "summary": lambda n: vector.alone("document", vectors[n : n + 1], LOCAL_MODEL, scope),
-        "fused": lambda n: fused(asked[n], vectors[n : n + 1]),
+        "fused": lambda n: fused(texts[n], vectors[n : n + 1]),
     }
     figures: Figures = {"chunks": scope.chunks, "levels": {}}
     for name, step in steps.items():
-        tell(f"asking: {name}")
+        progress(f"asking: {name}")
         figures["levels"][name] = summed_up([timed(step, place) for place in places])
     figures["fused"] = figures["levels"].pop("fused")
-    results = [fused(asked[n], vectors[n : n + 1]) for n in places]
-    hits = [meant in texts for meant, texts in zip(questions.meant, results, strict=True)]
+    results = [fused(texts[n], vectors[n : n + 1]) for n in places]
+    hits = [text in passages for text, passages in zip(questions.sources, results, strict=True)]
     figures["fused"]["found"] = round(fmean(hits), 3)
-    tell("comparing with exact search")
+    progress("comparing with exact search")
     figures["recall"] = {kind: round(recall(kind, vectors, scope), 4) for kind in INDEX_KINDS}
-    exact = [timed(lambda n: compare("chunk", vectors[n : n + 1], scope), n) for n in range(5)]
+    exact = [timed(lambda n: exact_search("chunk", vectors[n : n + 1], scope), n) for n in range(5)]
     figures["exact_ms"] = round(median(exact), 2)
-    figures["counting_ms"] = round(median(timed(lambda _: count(), 0) for _ in range(5)), 2)
+    counting = [timed(lambda _: count_to_a_million(), n) for n in range(5)]
+    figures["counting_ms"] = round(median(counting), 2)
     figures["ratios"] = {
         "exact_to_fused": round(figures["exact_ms"] / figures["fused"]["p50"], 2),
         "fused_to_counting": round(figures["fused"]["p50"] / figures["counting_ms"], 3),
     }
-    figures["embedding_ms"] = embedding(asked)
-    figures["postings_bytes_per_chunk"] = round(size() / scope.chunks)
+    figures["embedding_ms"] = embedding(texts)
+    figures["postings_bytes_per_chunk"] = round(postings_bytes() / scope.chunks)
     return figures
 
 
 def fused(question: str, vectors: Vectors) -> set[str]:
     """Search as users do, but for the embedding of the question; return the texts found."""
-    found = find(
+    results = find(
         [Wording(question, "question", 1.0)],
         {LOCAL_MODEL: vectors},
         scope_of([COLLECTION]),
         limit=settings.SEARCH_RESULTS_LIMIT,
         milliseconds={},
     )
-    return {passage.text for passage in found.passages}
+    return {passage.text for passage in results.passages}
 
 
 def timed(step: Callable[[int], Any], place: int) -> float:
@@ -132,32 +136,50 @@ def recall(kind: IndexKind, vectors: Vectors, scope: Scope) -> float:
     """Return which part of the ten nearest the index finds, over some questions."""
     shares = []
     for place in range(min(COMPARED, len(vectors))):
-        one = vectors[place : place + 1]
-        right = vector.alone(kind, one, LOCAL_MODEL, scope, exact=True)[:AT]
-        found = vector.alone(kind, one, LOCAL_MODEL, scope)[:AT]
-        shares.append(len({*found} & {*right}) / len(right))
+        question = vectors[place : place + 1]
+        nearest = vector.alone(kind, question, LOCAL_MODEL, scope, exact=True)[:AT]
+        indexed = vector.alone(kind, question, LOCAL_MODEL, scope)[:AT]
+        shares.append(len({*indexed} & {*nearest}) / len(nearest))
     return fmean(shares)
 
 
-def compare(kind: IndexKind, vectors: Vectors, scope: Scope) -> None:
+def exact_search(kind: IndexKind, vectors: Vectors, scope: Scope) -> None:
     """Compare with every vector in scope."""
     vector.alone(kind, vectors, LOCAL_MODEL, scope, exact=True)
 
 
-def count() -> None:
+def count_to_a_million() -> None:
     """Let PostgreSQL do something that only depends on the machine."""
     with connection.cursor() as cursor:
         cursor.execute(REFERENCE)
 
 
-def embedding(asked: Sequence[str]) -> float:
+def embedding(texts: Sequence[str]) -> float:
     """Return the milliseconds it takes to embed one question with the local model."""
     LOCAL.encode(["The first one loads the model."])
-    return round(median(timed(lambda n: LOCAL.encode([asked[n]]), n) for n in range(20)), 2)
+    return round(median(timed(lambda n: LOCAL.encode([texts[n]]), n) for n in range(20)), 2)
 
 
-def size() -> int:
+def postings_bytes() -> int:
     """Return the bytes of the postings and what is counted of them, indexes included."""
     with connection.cursor() as cursor:
         cursor.execute(SIZE)
         return int(cursor.fetchone()[0])
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return how fast passages are found, and what the indexes miss."""
+    rows = Table("", "p50 ms", "p95 ms", "recall@10", title=f"{figures['chunks']:,} chunks")
+    for level, times in figures["levels"].items():
+        share = figures["recall"].get(INDEX_OF_LEVEL.get(level, ""), "")
+        rows.add_row(level, str(times["p50"]), str(times["p95"]), str(share))
+    rows.add_section()
+    rows.add_row("fused", str(figures["fused"]["p50"]), str(figures["fused"]["p95"]), "")
+    if theirs := figures.get("langchain"):
+        name = f"LangChain hybrid, {theirs['ratio_to_fused']} times fused"
+        rows.add_row(name, str(theirs["p50"]), str(theirs["p95"]), "")
+    rows.add_section()
+    rows.add_row("exact search", str(figures["exact_ms"]), "", "1.0")
+    rows.add_row("embedding a question", str(figures["embedding_ms"]), "", "")
+    rows.add_row("counting to a million", str(figures["counting_ms"]), "", "")
+    return rows

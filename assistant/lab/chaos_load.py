@@ -1,18 +1,15 @@
-"""Load: turns begun over HTTP, and a model server that fails at times and counts its pay."""
+"""Chaos load: turns begun over HTTP, and a model server that fails at times and counts its pay."""
 
 import http.client
 import json
 import random
-import re
 import threading
-import time
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
 from agents.models import Envelope
 from agents.names import Status
-from assistant.lab.model_server import Asked, Said
-from assistant.lab.scripted_replies import sensible
+from assistant.lab.model_server import Call, Response
+from assistant.lab.scripted_replies import Sensible
 
 QUESTIONS = (
     "How do I set a model?",
@@ -24,6 +21,16 @@ QUESTIONS = (
 SESSION = "chaos-"
 PAUSE_SECONDS = 0.05
 TIMEOUT_SECONDS = 20.0
+# What a provider does at times.
+FAILURES = (
+    Response(status=500),
+    Response(status=503),
+    Response(status=429, headers={"Retry-After": "1"}),
+    Response(reset=True),
+    Response("half of a rep", cut_after=1),
+    Response("", finish="content_filter"),
+    Response("no JSON at all"),
+)
 
 
 @dataclass
@@ -60,8 +67,8 @@ class Load:
         web = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT_SECONDS)
         try:
             web.request("POST", "/api/chat/", json.dumps(body), headers)
-            answer = web.getresponse()
-            told = json.loads(answer.read() or b"{}")
+            response = web.getresponse()
+            turn = json.loads(response.read() or b"{}")
         except (OSError, http.client.HTTPException, ValueError):
             # Whether it was accepted nobody knows; the database does, and is asked at the end.
             self.refused += 1
@@ -69,8 +76,8 @@ class Load:
             return
         finally:
             web.close()
-        if answer.status == http.client.ACCEPTED:
-            self.turns[told["turn_id"]] = mark
+        if response.status == http.client.ACCEPTED:
+            self.turns[turn["turn_id"]] = mark
         else:
             self.refused += 1
             self.ending.wait(0.5)
@@ -79,19 +86,6 @@ class Load:
 def under_way(turns: list[str]) -> int:
     """Return how many of these turns have not ended."""
     return Envelope.objects.filter(pk__in=turns, status=Status.RUNNING).count()
-
-
-# What marks the turn a call belongs to, in every question of a run.
-MARK = re.compile(r"case (\d{6})\b")
-FAILURES = (
-    Said(status=500),
-    Said(status=503),
-    Said(status=429, headers={"Retry-After": "1"}),
-    Said(reset=True),
-    Said("half of a rep", cut_after=1),
-    Said("", finish="content_filter"),
-    Said("no JSON at all"),
-)
 
 
 @dataclass
@@ -103,39 +97,10 @@ class Failing:
     seconds: tuple[float, float] = (0.05, 0.4)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def reply(self, asked: Asked) -> Said:
+    def reply(self, call: Call) -> Response:
         """Return what is said to a call."""
         with self._lock:
             seconds = self.chance.uniform(*self.seconds)
             if self.chance.random() < self.share:
                 return replace(self.chance.choice(FAILURES), seconds=seconds)
-        usual = sensible(asked)
-        said = usual if isinstance(usual, str) else json.dumps(usual, ensure_ascii=False)
-        return Said(said, seconds=seconds)
-
-
-def by_turn(ledger: list[Asked]) -> dict[str, list[Asked]]:
-    """Return the calls of each turn, by its mark, in the order they arrived."""
-    found: dict[str, list[Asked]] = defaultdict(list)
-    for asked in ledger:
-        if mark := MARK.search(json.dumps(asked.body)):
-            found[mark[1]].append(asked)
-    return found
-
-
-def asked_again(
-    calls: list[Asked], stored: list[tuple[list[dict[str, str]], float]]
-) -> list[Asked]:
-    """Return those of a turn's calls that were made although their reply was in the journal.
-
-    `stored` are the messages of each reply in the journal, and the Unix time it was stored at.
-    """
-    offset = time.time() - time.monotonic()
-    return [
-        asked
-        for asked in calls
-        if any(
-            messages == asked.body.get("messages") and at < asked.began + offset
-            for messages, at in stored
-        )
-    ]
+        return Sensible(seconds).reply(call)

@@ -1,7 +1,10 @@
-"""Report: what came of the turns of a chaos run, as a table, as JSON and as a page."""
+"""Chaos report: what came of the turns of a chaos run, as a table, as JSON and as a page."""
 
+import json
 import logging
 import platform
+import re
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -19,15 +22,33 @@ from agents.llm.outcomes import REPLIED
 from agents.models import Envelope, ModelCall, Step
 from agents.names import Status
 from agents.steps import events
-from assistant.lab.chaos_load import asked_again, by_turn
-from assistant.lab.model_server import Asked
+from assistant.lab.model_server import Call
 from conversations.models import Message
 
 log = logging.getLogger(__name__)
 
+# What marks the turn a call belongs to, in every question of a run.
+MARK = re.compile(r"case (\d{6})\b")
+ZEROS = {
+    "lost": "turns lost",
+    "failed": "turns that ended with an error",
+    "answered_twice": "turns answered twice",
+    "steps_twice": "turns with a step that took effect twice",
+    "paid_twice": "model calls made again although their reply was stored",
+    "told_twice": "turns whose watchers were told twice that it ended",
+}
+FIGURES = {
+    "turns": "turns",
+    "hops": "hops (steps done)",
+    "model_calls": "replies of models",
+    "taken_over": "steps taken over by another worker",
+    "refused": "questions not accepted while the server was away",
+}
+RECOVERED = "until the last of the turns under way went on"
+
 
 @dataclass(frozen=True)
-class Reckoning:
+class Tally:
     """The figures of one run. The first group must be nothing but zeros."""
 
     lost: int  # accepted and never ended, or ended without a word to the user
@@ -59,49 +80,46 @@ class Reckoning:
         return asdict(self)
 
 
-def reckon(turns: dict[str, str], refused: int, ledger: list[Asked]) -> Reckoning:
+def tally(turns: dict[str, str], refused: int, ledger: list[Call]) -> Tally:
     """Return the figures of these turns, ids with their marks, whose calls are in the ledger."""
-    ours = Envelope.objects.filter(pk__in=turns)
-    steps = Step.objects.filter(envelope__in=ours)
-    return Reckoning(
-        lost=len(turns) - ours.exclude(status=Status.RUNNING).count() + _wordless(ours),
-        failed=ours.filter(status__in=(Status.FAILED, Status.EXPIRED)).count(),
-        answered_twice=_answered_twice(ours),
-        steps_twice=_steps_twice(ours),
+    envelopes = Envelope.objects.filter(pk__in=turns)
+    steps = Step.objects.filter(envelope__in=envelopes)
+    return Tally(
+        lost=len(turns) - envelopes.exclude(status=Status.RUNNING).count() + _wordless(envelopes),
+        failed=envelopes.filter(status__in=(Status.FAILED, Status.EXPIRED)).count(),
+        answered_twice=_answered_twice(envelopes),
+        steps_twice=_steps_twice(envelopes),
         paid_twice=_paid_twice(turns, ledger),
         told_twice=_told_twice(turns),
         turns=len(turns),
         hops=steps.filter(status=Step.Status.DONE).count(),
-        model_calls=ModelCall.objects.filter(envelope__in=ours, outcome__in=REPLIED).count(),
+        model_calls=ModelCall.objects.filter(envelope__in=envelopes, outcome__in=REPLIED).count(),
         taken_over=steps.filter(attempt__gt=1, started__isnull=False).count(),
         refused=refused,
     )
 
 
-def _wordless(ours: "QuerySet[Envelope]") -> int:
+def _wordless(envelopes: "QuerySet[Envelope]") -> int:
     """Turns that ended and left no message to the user."""
-    ended = ours.exclude(status=Status.RUNNING).annotate(
+    ended = envelopes.exclude(status=Status.RUNNING).annotate(
         words=Count("messages", filter=Q(messages__role=Message.Author.ASSISTANT))
     )
     return ended.filter(words=0).count()
 
 
-def _answered_twice(ours: "QuerySet[Envelope]") -> int:
+def _answered_twice(envelopes: "QuerySet[Envelope]") -> int:
     """In each conversation of a run one question was asked, maybe by turns that nobody knows."""
     answers = Message.objects.filter(
-        conversation__in=ours.values("conversation_id"), role=Message.Author.ASSISTANT
+        conversation__in=envelopes.values("conversation_id"), role=Message.Author.ASSISTANT
     )
-    return sum(
-        each["times"] - 1
-        for each in answers.values("conversation").annotate(times=Count("pk")).filter(times__gt=1)
-    )
+    repeated = answers.values("conversation").annotate(times=Count("pk")).filter(times__gt=1)
+    return sum(times - 1 for times in repeated.values_list("times", flat=True))
 
 
-def _steps_twice(ours: "QuerySet[Envelope]") -> int:
+def _steps_twice(envelopes: "QuerySet[Envelope]") -> int:
     """Steps whose work was taken more often than once: the envelope counts each."""
     done = Count("steps", filter=Q(steps__status=Step.Status.DONE))
-    counted = ours.annotate(done=done).exclude(process_count=F("done"))
-    return counted.count()
+    return envelopes.annotate(done=done).exclude(process_count=F("done")).count()
 
 
 def _told_twice(turns: Iterable[str]) -> int:
@@ -110,30 +128,57 @@ def _told_twice(turns: Iterable[str]) -> int:
     pipe = events.connection().pipeline(transaction=False)
     for stream in streams:
         pipe.xrange(stream)
-    told = ([fields["event"] for _, fields in entries] for entries in pipe.execute())
-    return sum(said.count("workflow_complete") > 1 for said in told)
+    names = ([fields["event"] for _, fields in entries] for entries in pipe.execute())
+    return sum(events.count("workflow_complete") > 1 for events in names)
 
 
-def _paid_twice(turns: dict[str, str], ledger: list[Asked]) -> int:
-    calls = by_turn(ledger)
+def _paid_twice(turns: dict[str, str], ledger: list[Call]) -> int:
+    calls = calls_by_mark(ledger)
     journal = ModelCall.objects.filter(envelope__in=list(turns), outcome__in=REPLIED)
     stored: dict[str, list[tuple[list[dict[str, str]], float]]] = {}
-    for turn, request, at in journal.values_list("envelope_id", "request", "created"):
-        mark = turns[str(turn)]
+    for envelope_id, request, at in journal.values_list("envelope_id", "request", "created"):
+        mark = turns[str(envelope_id)]
         stored.setdefault(mark, []).append((request["messages"], at.timestamp()))
-    again = {
-        turn: [asked.prompt for asked in asked_again(calls[mark], stored.get(mark, []))]
-        for turn, mark in turns.items()
-    }
-    for paid, prompts in again.items():
-        if prompts:
-            log.warning("paid twice in turn %s: %s", paid, ", ".join(prompts))
-    return sum(map(len, again.values()))
+    count = 0
+    for turn, mark in turns.items():
+        repeated = repeated_calls(calls[mark], stored.get(mark, []))
+        count += len(repeated)
+        if repeated:
+            prompts = ", ".join(call.prompt for call in repeated)
+            log.warning("paid twice in turn %s: %s", turn, prompts)
+    return count
+
+
+def calls_by_mark(ledger: list[Call]) -> dict[str, list[Call]]:
+    """Return the calls of each turn, by its mark, in the order they arrived."""
+    calls: dict[str, list[Call]] = defaultdict(list)
+    for call in ledger:
+        if mark := MARK.search(json.dumps(call.body)):
+            calls[mark[1]].append(call)
+    return calls
+
+
+def repeated_calls(
+    calls: list[Call], stored: list[tuple[list[dict[str, str]], float]]
+) -> list[Call]:
+    """Return those of a turn's calls that were made although their reply was in the journal.
+
+    `stored` are the messages of each reply in the journal, and the Unix time it was stored at.
+    """
+    offset = time.time() - time.monotonic()
+    return [
+        call
+        for call in calls
+        if any(
+            messages == call.body.get("messages") and at < call.began + offset
+            for messages, at in stored
+        )
+    ]
 
 
 @dataclass(frozen=True)
-class Committed:
-    """A fault, and when its harm was done."""
+class CommittedFault:
+    """A fault of a run, and when its harm was done."""
 
     name: str
     at: datetime
@@ -149,18 +194,18 @@ class Recovery:
     slowest: float
 
 
-def recoveries(turns: Iterable[str], committed: Sequence[Committed]) -> list[Recovery]:
+def recoveries(turns: Iterable[str], committed: Sequence[CommittedFault]) -> list[Recovery]:
     """Return a row for each fault's name, in the order of the alphabet.
 
     A turn goes on when one of its steps is done. What another fault delays meanwhile counts.
     """
-    ours = [UUID(turn) for turn in turns]
+    ids = [UUID(turn) for turn in turns]
     waits: dict[str, list[float]] = defaultdict(list)
     for fault in committed:
-        waits[fault.name].append(_until_all_went_on(ours, fault.at))
+        waits[fault.name].append(_until_all_went_on(ids, fault.at))
     return [
-        Recovery(name, len(waited), round(median(waited), 1), round(max(waited), 1))
-        for name, waited in sorted(waits.items())
+        Recovery(name, len(seconds), round(median(seconds), 1), round(max(seconds), 1))
+        for name, seconds in sorted(waits.items())
     ]
 
 
@@ -173,39 +218,19 @@ def _until_all_went_on(turns: list[UUID], at: datetime) -> float:
     return max(((first - at).total_seconds() for _, first in firsts), default=0.0)
 
 
-ZEROS = {
-    "lost": "turns lost",
-    "failed": "turns that ended with an error",
-    "answered_twice": "turns answered twice",
-    "steps_twice": "turns with a step that took effect twice",
-    "paid_twice": "model calls made again although their reply was stored",
-    "told_twice": "turns whose watchers were told twice that it ended",
-}
-FIGURES = {
-    "turns": "turns",
-    "hops": "hops (steps done)",
-    "model_calls": "replies of models",
-    "taken_over": "steps taken over by another worker",
-    "refused": "questions not accepted while the server was away",
-}
-
-
-RECOVERED = "until the last of the turns under way went on"
-
-
 @dataclass(frozen=True)
 class Run:
     """What was done to Docent, for how long, and what came of it."""
 
-    found: Reckoning
+    tally: Tally
     recoveries: Sequence[Recovery]
     seed: int
     minutes: float
 
     def rows(self) -> list[tuple[str, str]]:
         """Return what must be zero, then the other figures."""
-        values = self.found.as_json()
-        figures = [(told, f"{values[name]:,}") for name, told in (ZEROS | FIGURES).items()]
+        values = self.tally.as_json()
+        figures = [(title, f"{values[name]:,}") for name, title in (ZEROS | FIGURES).items()]
         return [*figures, ("slowest recovery, seconds", f"{self.slowest:.1f}")]
 
     @property
@@ -218,7 +243,7 @@ class Run:
         return {
             "seed": self.seed,
             "minutes": self.minutes,
-            **self.found.as_json(),
+            **self.tally.as_json(),
             "slowest_recovery": self.slowest,
             "faults": [asdict(fault) for fault in self.recoveries],
         }
@@ -235,7 +260,7 @@ class Run:
 
     def page(self) -> str:
         """Return the page of the documentation that shows this run."""
-        rows = "\n".join(f"| {told} | {figure} |" for told, figure in self.rows())
+        rows = "\n".join(f"| {title} | {figure} |" for title, figure in self.rows())
         faults = "\n".join(f"| {' | '.join(_cells(fault))} |" for fault in self.recoveries)
         command = f"python3 manage.py chaos --minutes {self.minutes:g} --seed {self.seed}"
         page = Path(__file__).with_name("chaos_page.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Stack: the processes of a running Docent, and everything a chaos run does to them."""
+"""Chaos stack: the processes of a running Docent, and everything a chaos run does to them."""
 
 import os
 import random
@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import redis
 from django.utils.timezone import now
@@ -19,15 +18,17 @@ from rich.console import Console
 from agents.models import Step
 from agents.names import Role
 from agents.steps import events
-from assistant.lab.chaos_report import Committed
+from assistant.lab.chaos_report import CommittedFault
+from assistant.local.paths import state_folder
 from assistant.local.processes import Child, end, python
 from assistant.local.servers import POSTGRES, REDIS
-from assistant.local.shared_servers import state_folder
 from assistant.management.commands.workers import processes
 
 # Two of each that does steps, so that one can be stopped while the other takes over.
 PARTS = ("manager", "manager", "agents", "agents", "sweeper", "sweeper", "web")
 LOOK_SECONDS = 0.2
+# Longer than a lease: who took the step over has finished when the stopped one goes on.
+STOPPED_SECONDS = Step.LEASE.total_seconds() + 8
 
 
 @dataclass
@@ -46,7 +47,7 @@ class Stack:
             if child.name == name and child.process and child.process.poll() is None
         ]
 
-    def tell(self, child: Child, number: signal.Signals) -> None:
+    def send(self, child: Child, number: signal.Signals) -> None:
         """Send a signal to a part; one that has just died gets none."""
         if child.process and child.process.poll() is None:
             os.kill(child.process.pid, number)
@@ -59,9 +60,9 @@ class Stack:
         if name in self.restarts:
             command = shlex.split(self.restarts[name])
             return bool(command) and subprocess.run(command, check=False).returncode == 0  # noqa: S603 the operator's own command
-        written = Path(state_folder()) / f"{name}.pid"
+        path = state_folder() / f"{name}.pid"
         try:
-            os.kill(int(written.read_text()), number)
+            os.kill(int(path.read_text()), number)
         except (OSError, ValueError):
             return False
         return True
@@ -72,6 +73,10 @@ class Stack:
             for child in self.children:
                 if child.process and child.process.poll() is not None:
                     child.begin(console)
+
+
+# Does its harm and returns what that was; empty when it could not be done.
+Fault = Callable[[Stack, random.Random], str]
 
 
 def commands(port: int) -> list[tuple[str, list[str]]]:
@@ -86,8 +91,8 @@ def commands(port: int) -> list[tuple[str, list[str]]]:
 
 
 def _agents() -> list[str]:
-    from_all = processes([])["agents"]
-    return from_all[from_all.index("--together") + 1 :]
+    command = processes([])["agents"]
+    return command[command.index("--together") + 1 :]
 
 
 @contextmanager
@@ -104,14 +109,8 @@ def running(port: int, restarts: dict[str, str], console: Console) -> Iterator[S
         stack.ending.set()
         watcher.join()
         for child in stack.children:
-            stack.tell(child, signal.SIGCONT)
+            stack.send(child, signal.SIGCONT)
         end(child.process for child in stack.children if child.process)
-
-
-# Longer than a lease: who took the step over has finished when the stopped one goes on.
-STOPPED_SECONDS = Step.LEASE.total_seconds() + 8
-
-Fault = Callable[[Stack, random.Random], str]
 
 
 def _kill(name: str) -> Fault:
@@ -119,7 +118,7 @@ def _kill(name: str) -> Fault:
         living = stack.named(name)
         if not living:
             return ""
-        stack.tell(chance.choice(living), signal.SIGKILL)
+        stack.send(chance.choice(living), signal.SIGKILL)
         return f"killed {name}"
 
     return kill
@@ -128,15 +127,15 @@ def _kill(name: str) -> Fault:
 def _kill_all_workers(stack: Stack, chance: random.Random) -> str:
     for name in ("manager", "agents"):
         for child in stack.named(name):
-            stack.tell(child, signal.SIGKILL)
+            stack.send(child, signal.SIGKILL)
     return "killed every worker at once"
 
 
 def _stop_for_longer_than_a_lease(stack: Stack, chance: random.Random) -> str:
     child = chance.choice(stack.named("agents") or stack.named("manager"))
-    stack.tell(child, signal.SIGSTOP)
+    stack.send(child, signal.SIGSTOP)
     time.sleep(STOPPED_SECONDS)
-    stack.tell(child, signal.SIGCONT)
+    stack.send(child, signal.SIGCONT)
     return f"stopped {child.name} for {STOPPED_SECONDS:.0f} s and let it go on"
 
 
@@ -144,7 +143,7 @@ def _ask_to_stop(stack: Stack, chance: random.Random) -> str:
     living = stack.named("agents")
     if not living:
         return ""
-    stack.tell(chance.choice(living), signal.SIGTERM)
+    stack.send(chance.choice(living), signal.SIGTERM)
     return "asked agents to stop"
 
 
@@ -176,35 +175,37 @@ def _drop(client: "redis.Redis", queue: str, chance: random.Random) -> int:
 
 
 def _repeat(client: "redis.Redis", queue: str, chance: random.Random) -> int:
-    waiting = [ring for ring in _waiting(client, queue) for _ in range(chance.randint(1, 3))]
-    return int(bool(waiting)) and len(waiting[: client.rpush(queue, *waiting)])
+    rings = [ring for ring in _waiting(client, queue) for _ in range(chance.randint(1, 3))]
+    if rings:
+        client.rpush(queue, *rings)
+    return len(rings)
 
 
 def _reorder(client: "redis.Redis", queue: str, chance: random.Random) -> int:
-    waiting = _taken(client, queue)
-    chance.shuffle(waiting)
-    if waiting:
-        client.rpush(queue, *waiting)
-    return len(waiting)
+    rings = _take_all(client, queue)
+    chance.shuffle(rings)
+    if rings:
+        client.rpush(queue, *rings)
+    return len(rings)
 
 
 def _delay(client: "redis.Redis", queue: str, chance: random.Random) -> int:
-    waiting = _taken(client, queue)
-    if waiting:
+    rings = _take_all(client, queue)
+    if rings:
         time.sleep(chance.uniform(0.2, 2))
-        client.rpush(queue, *waiting)
-    return len(waiting)
+        client.rpush(queue, *rings)
+    return len(rings)
 
 
 def _waiting(client: "redis.Redis", queue: str) -> list[str]:
-    found: list[str] = client.lrange(queue, 0, -1)  # type: ignore[assignment]
-    return found
+    rings: list[str] = client.lrange(queue, 0, -1)  # type: ignore[assignment]
+    return rings
 
 
-def _taken(client: "redis.Redis", queue: str) -> list[str]:
-    found = _waiting(client, queue)
+def _take_all(client: "redis.Redis", queue: str) -> list[str]:
+    rings = _waiting(client, queue)
     client.delete(queue)
-    return found
+    return rings
 
 
 # How often each comes, against the others.
@@ -226,7 +227,7 @@ FAULTS: dict[str, tuple[Fault, int]] = {
 }
 
 
-def one(stack: Stack, chance: random.Random, console: Console) -> Committed | None:
+def commit_fault(stack: Stack, chance: random.Random, console: Console) -> CommittedFault | None:
     """Commit one fault, drawn by weight; return it, or None when it could not be."""
     at = now()
     name = chance.choices(list(FAULTS), [weight for _, weight in FAULTS.values()])[0]
@@ -239,4 +240,4 @@ def one(stack: Stack, chance: random.Random, console: Console) -> Committed | No
     if not done:
         return None
     console.print(f"[yellow]{done}[/]")
-    return Committed(name, at)
+    return CommittedFault(name, at)

@@ -1,4 +1,4 @@
-"""Measuring: how far what is said of citations agrees with people who judged claims."""
+"""Citation quality: how far what is said of citations agrees with people who judged claims."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,9 +12,8 @@ from rich.table import Table
 
 from agents.attributes import CitationStatus
 from agents.documentation.citations.check import support
-from assistant.lab.evaluation_tables import shown
-from assistant.lab.judged_folder import Line, Unjudgeable, read
-from assistant.lab.ranking import detection
+from assistant.lab.judged_data import Line, Unjudgeable, read_lines
+from assistant.lab.measures import detection, digits
 from knowledge.embedding import encode
 
 SUPPORTED = "supported"
@@ -38,67 +37,72 @@ class Claim(Line):
 
 def claims_of(path: Path) -> list[Claim]:
     """Return the claims of the file. Raises Unjudgeable, which names the line."""
-    found = [each for _, each in read(path, Claim)]
-    if len({each.label == SUPPORTED for each in found}) < 2:
+    claims = [claim for _, claim in read_lines(path, Claim)]
+    if len({claim.label == SUPPORTED for claim in claims}) < 2:
         raise Unjudgeable(f"{path}: it takes claims that are supported and others.")
-    return found
+    return claims
 
 
 def passage(claim: Claim) -> str:
     """The window of the evidence with most of what supports the claim, else the nearest to it."""
-    vectors = encode([claim.claim, *(each[:LONGEST_SENTENCE] for each in claim.evidence)])
-    near = vectors[1:] @ vectors[0]
-    holding = {place for each in claim.supporting_sentences for place in each}
+    sentences = [sentence[:LONGEST_SENTENCE] for sentence in claim.evidence]
+    vectors = encode([claim.claim, *sentences])
+    similarity = vectors[1:] @ vectors[0]
+    supporting = {place for places in claim.supporting_sentences for place in places}
 
     def worth(window: range) -> tuple[int, float]:
-        return len(holding.intersection(window)), float(np.sort(near[window])[-NEAREST:].sum())
+        nearest = np.sort(similarity[window])[-NEAREST:]
+        return len(supporting.intersection(window)), float(nearest.sum())
 
-    best = max(windows([len(each) for each in claim.evidence]), key=worth)
+    best = max(windows([len(sentence) for sentence in claim.evidence]), key=worth)
     return "\n".join(claim.evidence[place] for place in best)[:WINDOW]
 
 
 def windows(lengths: Sequence[int]) -> list[range]:
     """Every longest run of sentences that stays within the window, at least one sentence each."""
-    found = []
+    runs = []
     for begin in range(len(lengths)):
         end, size = begin, 0
         while end < len(lengths) and size + lengths[end] <= WINDOW:
             size += lengths[end] + 1
             end += 1
-        found.append(range(begin, max(end, begin + 1)))
+        runs.append(range(begin, max(end, begin + 1)))
         if end >= len(lengths):
             break
-    return found
+    return runs
 
 
-def figures(claims: Sequence[Claim], found: Sequence[CitationStatus]) -> dict[str, Any]:
+def evaluate(claims: Sequence[Claim]) -> dict[str, Any]:
+    """Return the figures of checking every claim against its passage."""
+    return figures(claims, [support(claim.claim, passage(claim)) for claim in claims])
+
+
+def figures(claims: Sequence[Claim], statuses: Sequence[CitationStatus]) -> dict[str, Any]:
     """Compare: `verified` with what is supported, `unsupported` with what is not wholly so.
 
     `removed` is the share of the supported claims that an answer would lose.
     """
-    supported = [each.label == SUPPORTED for each in claims]
+    supported = [claim.label == SUPPORTED for claim in claims]
+    unsupported = [not true for true in supported]
     result: dict[str, Any] = {"claims": len(claims), "supported": sum(supported)}
-    for status, true in (("verified", supported), ("unsupported", [not s for s in supported])):
-        said = [each == status for each in found]
-        result[status] = {"said": sum(said)} | asdict(detection(said, true))
-    lost = sum(s and f == "unsupported" for s, f in zip(supported, found, strict=True))
+    for name, truth in (("verified", supported), ("unsupported", unsupported)):
+        verdicts = [status == name for status in statuses]
+        result[name] = {"said": sum(verdicts)} | asdict(detection(verdicts, truth))
+    lost = sum(
+        true and status == "unsupported" for true, status in zip(supported, statuses, strict=True)
+    )
     return result | {"removed": lost / sum(supported)}
 
 
-def measure(path: Path) -> tuple[dict[str, Any], RenderableType]:
-    """Return the figures of a file, as JSON values and for people."""
-    claims = claims_of(path)
-    found = figures(claims, [support(each.claim, passage(each)) for each in claims])
-    table = Table(
-        "",
-        "said",
-        "precision",
-        "recall",
-        title=f"{found['claims']} claims, {found['supported']} of them supported; of these "
-        f"{shown(found['removed'])} would be removed",
+def table(figures: dict[str, Any]) -> RenderableType:
+    """Return a line for each of the two statuses."""
+    rows = Table(
+        "", "said", "precision", "recall",
+        title=f"{figures['claims']} claims, {figures['supported']} of them supported; of these "
+        f"{digits(figures['removed'])} would be removed",
         title_justify="left",
-    )
+    )  # fmt: skip
     for name in ("verified", "unsupported"):
-        row = found[name]
-        table.add_row(name, str(row["said"]), shown(row["precision"]), shown(row["recall"]))
-    return found, table
+        row = figures[name]
+        rows.add_row(name, str(row["said"]), digits(row["precision"]), digits(row["recall"]))
+    return rows

@@ -31,6 +31,8 @@ FUNCTION = (
 SPREAD = 0.8
 SYLLABLES = [a + b for a, b in product("bdfgklmnprstvz", "aeiou")]
 LENGTHS = (2, 3, 4)  # syllables of a word
+SHA1 = "0" * 40
+MOST_ROWS = 100_000_000  # of one corpus
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ class Corpus:
 def vocabulary(random: np.random.Generator) -> NDArray[np.str_]:
     """Return words that can be spoken, each once, frequent ones first."""
     lengths = random.choice(LENGTHS, 2 * VOCABULARY)
-    made = ("".join(random.choice(SYLLABLES, length)) for length in lengths)
-    return np.array(list(dict.fromkeys(made))[:VOCABULARY])
+    words = ("".join(random.choice(SYLLABLES, length)) for length in lengths)
+    return np.array(list(dict.fromkeys(words))[:VOCABULARY])
 
 
 def make(chunks: int) -> Corpus:
@@ -96,21 +98,17 @@ class Questions:
 
     texts: list[str]
     vectors: NDArray[np.float32]
-    meant: list[str]  # the texts of those chunks
+    sources: list[str]  # the texts of those chunks
 
 
 def questions(corpus: Corpus, count: int) -> Questions:
     """Return so many questions, as many as there are chunks at most."""
     random = np.random.default_rng(SEED + 1)
     places = random.choice(len(corpus.texts), min(count, len(corpus.texts)), replace=False)
-    meant = [corpus.texts[place] for place in places]
-    asked = [" ".join(random.choice(text.rstrip(".").split(), 12)) for text in meant]
-    noise = random.standard_normal((len(meant), LOCAL_DIMENSIONS), dtype=np.float32)
-    return Questions(asked, unit(corpus.vectors[places] + SPREAD * unit(noise)), meant)
-
-
-SHA1 = "0" * 40
-MOST = 100_000_000  # rows of one corpus
+    sources = [corpus.texts[place] for place in places]
+    texts = [" ".join(random.choice(text.rstrip(".").split(), 12)) for text in sources]
+    noise = random.standard_normal((len(sources), LOCAL_DIMENSIONS), dtype=np.float32)
+    return Questions(texts, unit(corpus.vectors[places] + SPREAD * unit(noise)), sources)
 
 
 def store(corpus: Corpus, name: str) -> Collection:
@@ -123,18 +121,18 @@ def store(corpus: Corpus, name: str) -> Collection:
     Document.objects.bulk_create(
         (
             Document(
-                id=each,
+                id=identifier,
                 collection=collection,
                 source=f"{number}.md",
                 origin=f"{name}/{number}.md",
                 title=f"Page {number}",
                 sha1=SHA1,
             )
-            for number, each in enumerate(ids)
+            for number, identifier in enumerate(ids)
         ),
         batch_size=2000,
     )
-    first_section, first_chunk = first("section"), first("chunk")
+    first_section, first_chunk = reserve("section"), reserve("chunk")
     copy(
         "section (id, document_id, number, path)",
         (
@@ -153,16 +151,16 @@ def store(corpus: Corpus, name: str) -> Collection:
     store_vectors("chunk", "int8", count(first_chunk), corpus.vectors, collection)
     store_vectors("section", "int8", count(first_section), means(corpus, PER_SECTION), collection)
     store_vectors("document", "text", ids, means(corpus, PER_DOCUMENT), collection)
-    settle()
+    index_all()
     return collection
 
 
-def first(table: str) -> int:
+def reserve(table: str) -> int:
     """Return an id from which on all are free, and move the sequence far beyond."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT nextval(%s)", [f"knowledge_{table}_id_seq"])
         free = int(cursor.fetchone()[0])
-        cursor.execute("SELECT setval(%s, %s)", [f"knowledge_{table}_id_seq", free + MOST])
+        cursor.execute("SELECT setval(%s, %s)", [f"knowledge_{table}_id_seq", free + MOST_ROWS])
     return free
 
 
@@ -193,8 +191,8 @@ def store_vectors(
     copy(
         f"{kind}vector ({kind}_id, collection_id, model, embedding)",
         (
-            (each, collection.pk, LOCAL_MODEL, HalfVector(row))
-            for each, row in zip(ids, rows, strict=False)
+            (identifier, collection.pk, LOCAL_MODEL, HalfVector(row))
+            for identifier, row in zip(ids, rows, strict=False)
         ),
         (key, "int8", "text", "halfvec"),
     )
@@ -205,7 +203,7 @@ def means(corpus: Corpus, group: int) -> NDArray[np.float32]:
     return unit(np.add.reduceat(corpus.vectors, np.arange(0, len(corpus.texts), group), axis=0))
 
 
-def settle() -> None:
+def index_all() -> None:
     """Write the postings, index the vectors, and let the planner know what there is."""
     postings.rebuild()
     vector_indexes.ensure(LOCAL_MODEL, LOCAL_DIMENSIONS)

@@ -18,7 +18,7 @@ Headers = dict[str, str]
 
 
 @dataclass
-class Asked:
+class Call:
     """One call as it arrived. Times are of `time.monotonic`."""
 
     path: str
@@ -45,7 +45,7 @@ class Asked:
 
 
 @dataclass
-class Said:
+class Response:
     """What the server does with a call: a reply, or one of the ways to fail."""
 
     text: str = ""
@@ -69,7 +69,7 @@ class Said:
     pieces: list[str] | None = None  # of the text, instead of a few characters each
 
 
-Script = Callable[[Asked], Said]
+Script = Callable[[Call], Response]
 
 
 class ModelServer:
@@ -77,7 +77,7 @@ class ModelServer:
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self.ledger: list[Asked] = []
+        self.ledger: list[Call] = []
         self.connections = 0  # that were opened so far
         self.port = 0
         self._ready = threading.Event()
@@ -102,7 +102,7 @@ class ModelServer:
 
     def prompts(self) -> list[str]:
         """Return the prompts that were sent so far, in the order they arrived."""
-        return [asked.prompt for asked in self.ledger]
+        return [call.prompt for call in self.ledger]
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -121,11 +121,11 @@ class ModelServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         try:
-            while asked := await _received(reader):
-                self.ledger.append(asked)
-                said = self.script(asked)
-                await _answer(asked, said, writer)
-                asked.ended = time.monotonic()
+            while call := await _received(reader):
+                self.ledger.append(call)
+                response = self.script(call)
+                await _respond(call, response, writer)
+                call.ended = time.monotonic()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             # Who asked went away, or this server does.
             pass
@@ -133,7 +133,7 @@ class ModelServer:
             writer.close()
 
 
-async def _received(reader: asyncio.StreamReader) -> Asked | None:
+async def _received(reader: asyncio.StreamReader) -> Call | None:
     """Return the next call on a connection; None when it was closed."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -143,71 +143,75 @@ async def _received(reader: asyncio.StreamReader) -> Asked | None:
     pairs = (line.partition(":") for line in lines if line)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Asked(first.split(" ")[1], headers, json.loads(body or b"{}"), time.monotonic())
+    return Call(first.split(" ")[1], headers, json.loads(body or b"{}"), time.monotonic())
 
 
-async def _answer(asked: Asked, said: Said, writer: asyncio.StreamWriter) -> None:
-    if said.hang:
+async def _respond(call: Call, response: Response, writer: asyncio.StreamWriter) -> None:
+    if response.hang:
         await asyncio.sleep(3600)
-    while said.until and not said.until.is_set():
+    while response.until and not response.until.is_set():
         await asyncio.sleep(0.01)
-    if said.reset:
+    if response.reset:
         writer.transport.abort()
         raise ConnectionResetError
-    if said.status != 200 or said.body is not None:
-        await asyncio.sleep(said.seconds)
-        _send(writer, said.body if said.body is not None else _error(said), said)
-    elif asked.body.get("stream") and not said.whole:
-        await _stream(asked, said, writer)
+    if response.status != 200 or response.body is not None:
+        await asyncio.sleep(response.seconds)
+        _send(writer, response.body if response.body is not None else _error(response), response)
+    elif call.body.get("stream") and not response.whole:
+        await _stream(call, response, writer)
     else:
-        await asyncio.sleep(said.seconds)
-        _send(writer, json.dumps(_completion(asked, said)), said)
+        await asyncio.sleep(response.seconds)
+        _send(writer, json.dumps(_completion(call, response)), response)
     await writer.drain()
 
 
-def _send(writer: asyncio.StreamWriter, body: str, said: Said) -> None:
+def _send(writer: asyncio.StreamWriter, body: str, response: Response) -> None:
     sent = body.encode()
     headers = {"Content-Type": "application/json", "Content-Length": str(len(sent))}
-    head = "".join(f"{name}: {value}\r\n" for name, value in (headers | said.headers).items())
-    writer.write(f"HTTP/1.1 {said.status} Said\r\n{head}\r\n".encode() + sent)
+    head = "".join(f"{name}: {value}\r\n" for name, value in (headers | response.headers).items())
+    writer.write(f"HTTP/1.1 {response.status} Scripted\r\n{head}\r\n".encode() + sent)
 
 
-async def _stream(asked: Asked, said: Said, writer: asyncio.StreamWriter) -> None:
+async def _stream(call: Call, response: Response, writer: asyncio.StreamWriter) -> None:
     writer.write(
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
-    pieces = _pieces(said) if said.choices else []
-    first = said.first_after if said.first_after is not None else said.seconds / (len(pieces) + 1)
-    pause = (said.seconds - first) / max(len(pieces) - 1, 1)
+    pieces = _pieces(response) if response.choices else []
+    first = (
+        response.first_after
+        if response.first_after is not None
+        else response.seconds / (len(pieces) + 1)
+    )
+    pause = (response.seconds - first) / max(len(pieces) - 1, 1)
     for place, piece in enumerate(pieces):
         await asyncio.sleep(first if place == 0 else pause)
-        if place == said.cut_after:
+        if place == response.cut_after:
             writer.transport.abort()
             raise ConnectionResetError
-        delta = {"content": piece} | said.extra
-        _event(writer, _chunk(asked, [{"index": 0, "delta": delta}]) | said.extra)
+        delta = {"content": piece} | response.extra
+        _event(writer, _chunk(call, [{"index": 0, "delta": delta}]) | response.extra)
         await writer.drain()
     if not pieces:
-        await asyncio.sleep(said.seconds)
-    for call in said.tool_calls:
-        _event(writer, _chunk(asked, [{"index": 0, "delta": {"tool_calls": [call]}}]))
-    last: dict[str, Any] = {"refusal": said.refusal} if said.refusal else {}
-    finish = said.finish or None
-    choices = [{"index": 0, "delta": last, "finish_reason": finish}] if said.choices else []
-    _event(writer, _chunk(asked, choices))
+        await asyncio.sleep(response.seconds)
+    for tool_call in response.tool_calls:
+        _event(writer, _chunk(call, [{"index": 0, "delta": {"tool_calls": [tool_call]}}]))
+    last: dict[str, Any] = {"refusal": response.refusal} if response.refusal else {}
+    finish = response.finish or None
+    choices = [{"index": 0, "delta": last, "finish_reason": finish}] if response.choices else []
+    _event(writer, _chunk(call, choices))
     # Told, as OpenAI does, to who asks for it.
-    if said.usage and asked.body.get("stream_options", {}).get("include_usage"):
-        _event(writer, _chunk(asked, []) | {"usage": _usage(asked, said)})
-    if said.done:
+    if response.usage and call.body.get("stream_options", {}).get("include_usage"):
+        _event(writer, _chunk(call, []) | {"usage": _usage(call, response)})
+    if response.done:
         writer.write(b"e\r\ndata: [DONE]\n\n\r\n")
     writer.write(b"0\r\n\r\n")
 
 
-def _pieces(said: Said) -> list[str]:
+def _pieces(response: Response) -> list[str]:
     """The text in pieces of a few characters, as tokens are."""
-    if said.pieces is not None:
-        return said.pieces
-    return [said.text[place : place + 6] for place in range(0, len(said.text), 6)]
+    if response.pieces is not None:
+        return response.pieces
+    return [response.text[place : place + 6] for place in range(0, len(response.text), 6)]
 
 
 def _event(writer: asyncio.StreamWriter, data: dict[str, Any]) -> None:
@@ -215,47 +219,53 @@ def _event(writer: asyncio.StreamWriter, data: dict[str, Any]) -> None:
     writer.write(f"{len(sent):x}\r\n".encode() + sent + b"\r\n")
 
 
-def _chunk(asked: Asked, choices: list[dict[str, Any]]) -> dict[str, Any]:
+def _chunk(call: Call, choices: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion.chunk",
         "created": 0,
-        "model": asked.body.get("model", ""),
+        "model": call.body.get("model", ""),
         "choices": choices,
     }
 
 
-def _completion(asked: Asked, said: Said) -> dict[str, Any]:
+def _completion(call: Call, response: Response) -> dict[str, Any]:
     message: dict[str, Any] = {
         "role": "assistant",
-        "content": said.text,
-        "refusal": said.refusal or None,
+        "content": response.text,
+        "refusal": response.refusal or None,
     }
-    if said.tool_calls:
-        message["tool_calls"] = said.tool_calls
-    choice = {"index": 0, "message": message | said.extra, "finish_reason": said.finish or None}
-    told: dict[str, Any] = {
+    if response.tool_calls:
+        message["tool_calls"] = response.tool_calls
+    choice = {
+        "index": 0,
+        "message": message | response.extra,
+        "finish_reason": response.finish or None,
+    }
+    completion: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 0,
-        "model": asked.body.get("model", ""),
-        "choices": [choice] if said.choices else [],
+        "model": call.body.get("model", ""),
+        "choices": [choice] if response.choices else [],
     }
-    return told | said.extra | ({"usage": _usage(asked, said)} if said.usage else {})
+    return (
+        completion | response.extra | ({"usage": _usage(call, response)} if response.usage else {})
+    )
 
 
-def _usage(asked: Asked, said: Said) -> dict[str, int]:
+def _usage(call: Call, response: Response) -> dict[str, int]:
     """Tokens, counted as four characters each."""
-    sent = sum(len(str(message["content"])) for message in asked.body.get("messages", [])) // 4
+    sent = sum(len(str(message["content"])) for message in call.body.get("messages", [])) // 4
     return {
         "prompt_tokens": sent,
-        "completion_tokens": len(said.text) // 4,
-        "total_tokens": sent + len(said.text) // 4,
+        "completion_tokens": len(response.text) // 4,
+        "total_tokens": sent + len(response.text) // 4,
     }
 
 
-def _error(said: Said) -> str:
-    return json.dumps({"error": {"message": f"scripted {said.status}", "type": "scripted"}})
+def _error(response: Response) -> str:
+    return json.dumps({"error": {"message": f"scripted {response.status}", "type": "scripted"}})
 
 
 @contextmanager

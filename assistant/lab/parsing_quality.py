@@ -1,4 +1,4 @@
-"""Parsing: how near what is read from files comes to what was expected of them."""
+"""Parsing quality: how near what is read from files comes to what was expected of them."""
 
 import re
 from collections import Counter
@@ -8,6 +8,10 @@ from difflib import SequenceMatcher
 from itertools import chain
 from pathlib import Path
 
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from assistant.lab.measures import digits
 from knowledge.enrichment import headings
 from knowledge.errors import Unreadable
 from knowledge.parsing import FORMATS, is_readable, suffix
@@ -15,6 +19,7 @@ from knowledge.parsing.normalization import normalise
 from knowledge.sandbox.reader import Reader
 
 WORD = re.compile(r"\w+")
+NOTHING = "-"
 
 
 @dataclass(frozen=True)
@@ -44,14 +49,14 @@ def compare(folder: Path) -> list[Row]:
     sources = sorted(path for path in folder.glob("*/sources/*") if path.is_file())
     with Reader() as reader:
         rows = [row(reader, path) for path in sources]
-        return [*rows, *chain.from_iterable(alike(reader, each) for each in groups(folder))]
+        return [*rows, *chain.from_iterable(alike(reader, paths) for paths in groups(folder))]
 
 
 def row(reader: Reader, path: Path) -> Row:
     """Return how well one file is read."""
     form = path.parent.parent.name
     try:
-        ours = content(reader, path)
+        text = content(reader, path)
     except Unreadable as error:
         return Row(form, path.name, refused=str(error))
     folder = path.parent.parent / "groundtruth"
@@ -60,7 +65,7 @@ def row(reader: Reader, path: Path) -> Row:
     if expected is None:
         return Row(form, path.name)
     # Both are normalised: a table that became a list is no difference.
-    return measured(form, path.name, ours, normalise(expected.read_text(encoding="utf-8")))
+    return compared(form, path.name, text, normalise(expected.read_text(encoding="utf-8")))
 
 
 def groups(folder: Path) -> list[list[Path]]:
@@ -68,13 +73,13 @@ def groups(folder: Path) -> list[list[Path]]:
 
     Files of one name and one format, such as an index in every folder, are no such document.
     """
-    found: dict[str, list[Path]] = {}
+    by_name: dict[str, list[Path]] = {}
     for path in sorted([*folder.glob("*"), *folder.glob("*/*")]):
         if path.is_file() and is_readable(path.name):
-            found.setdefault(path.stem, []).append(path)
+            by_name.setdefault(path.stem, []).append(path)
     return [
         sorted(paths, key=lambda path: FORMATS[suffix(path.name)] != "markdown")
-        for paths in found.values()
+        for paths in by_name.values()
         if len({suffix(path.name) for path in paths}) == len(paths) > 1
     ]
 
@@ -85,14 +90,14 @@ def alike(reader: Reader, paths: Sequence[Path]) -> Iterator[Row]:
     for path in paths:
         form = suffix(path.name).removeprefix(".")
         try:
-            said = content(reader, path)
+            text = content(reader, path)
         except Unreadable as error:
             yield Row(form, path.name, refused=str(error))
             continue
         if expected is None:
-            expected = said
+            expected = text
         else:
-            yield measured(form, path.name, said, expected)
+            yield compared(form, path.name, text, expected)
 
 
 def content(reader: Reader, path: Path) -> str:
@@ -101,21 +106,21 @@ def content(reader: Reader, path: Path) -> str:
     return "\n\n".join(page.content for page in pages)
 
 
-def measured(form: str, name: str, ours: str, expected: str) -> Row:
+def compared(form: str, name: str, text: str, expected: str) -> Row:
     """Return the figures of two Markdown texts."""
-    wanted, found = headed(expected), headed(ours)
+    expected_headings, text_headings = counted_headings(expected), counted_headings(text)
     return Row(
         form,
         name,
-        f1=f1(words(ours), words(expected)),
-        ratio=SequenceMatcher(None, words(ours), words(expected), autojunk=False).ratio(),
-        headings=wanted.total(),
-        headings_found=(wanted & found).total(),
-        headings_more=(found - wanted).total(),
+        f1=f1(words(text), words(expected)),
+        ratio=SequenceMatcher(None, words(text), words(expected), autojunk=False).ratio(),
+        headings=expected_headings.total(),
+        headings_found=(expected_headings & text_headings).total(),
+        headings_more=(text_headings - expected_headings).total(),
     )
 
 
-def headed(text: str) -> Counter[str]:
+def counted_headings(text: str) -> Counter[str]:
     """Return the headings of a Markdown text as words, and how often each stands there."""
     return Counter(" ".join(words(heading)) for heading in headings(text))
 
@@ -125,23 +130,48 @@ def words(text: str) -> list[str]:
     return WORD.findall(text.lower())
 
 
-def f1(ours: Sequence[str], expected: Sequence[str]) -> float:
+def f1(text: Sequence[str], expected: Sequence[str]) -> float:
     """Return the harmonic mean of precision and recall over the words with their counts."""
-    common = (Counter(ours) & Counter(expected)).total()
-    return 2 * common / (len(ours) + len(expected)) if ours or expected else 1.0
+    common = (Counter(text) & Counter(expected)).total()
+    return 2 * common / (len(text) + len(expected)) if text or expected else 1.0
 
 
 def means(rows: Sequence[Row]) -> Iterator[Row]:
     """Yield one row per format: the means of those that have figures, the sums of headings."""
-    for form in sorted({each.format for each in rows}):
-        of = [each for each in rows if each.format == form and each.f1 is not None]
-        if of:
+    for form in sorted({row.format for row in rows}):
+        files = [row for row in rows if row.format == form and row.f1 is not None]
+        if files:
             yield Row(
                 form,
-                f"{len(of)} files",
-                f1=sum(each.f1 or 0 for each in of) / len(of),
-                ratio=sum(each.ratio or 0 for each in of) / len(of),
-                headings=sum(each.headings or 0 for each in of),
-                headings_found=sum(each.headings_found or 0 for each in of),
-                headings_more=sum(each.headings_more or 0 for each in of),
+                f"{len(files)} files",
+                f1=sum(row.f1 or 0 for row in files) / len(files),
+                ratio=sum(row.ratio or 0 for row in files) / len(files),
+                headings=sum(row.headings or 0 for row in files),
+                headings_found=sum(row.headings_found or 0 for row in files),
+                headings_more=sum(row.headings_more or 0 for row in files),
             )
+
+
+def table(rows: Sequence[Row]) -> RenderableType:
+    """Return the means per format, then every file, then what was refused and why."""
+    lines = Table(
+        "format", "file", "words", "in order", "headings", "more", title_justify="left",
+        title="Similarity to what was expected, 0 to 1",
+    )  # fmt: skip
+    for row in means(rows):
+        lines.add_row(*cells(row), style="bold")
+    lines.add_section()
+    refused = []
+    for row in rows:
+        if row.refused:
+            refused.append(f"Refused, {row.format}/{row.name}: {row.refused}")
+        else:
+            lines.add_row(*cells(row))
+    return Group(lines, *refused)
+
+
+def cells(row: Row) -> list[str]:
+    """Return one line of the table of files."""
+    counts = NOTHING if row.headings is None else f"{row.headings_found} of {row.headings}"
+    more = NOTHING if row.headings_more is None else str(row.headings_more)
+    return [row.format, row.name, digits(row.f1), digits(row.ratio), counts, more]

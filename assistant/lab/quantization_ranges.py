@@ -1,4 +1,4 @@
-"""Ranges: measures between which values the model's inputs lie, on texts of many kinds.
+"""Quantization ranges: between which values the inputs of the embedding model lie, measured.
 
 `python3 -m assistant.lab.quantization_ranges GRAPH < TEXTS > ranges.json`, with the exact graph and
 a text per line as JSON. Done once: `ranges.json` is the same on every machine, and so are vectors.
@@ -29,9 +29,9 @@ def inputs(model: onnx.ModelProto) -> dict[str, str]:
 def measure(graph: str, texts: list[str]) -> dict[str, dict[str, Any]]:
     """Return low, high and the outliers of each input, the outliers already made smaller."""
     model = onnx.load(graph)
-    places = inputs(model)
-    watched = sorted(set(places.values()))
-    for name in watched:
+    values = inputs(model)
+    names = sorted(set(values.values()))
+    for name in names:
         model.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
     onnx.save(model, f"{graph}.watched")  # beside its weights
     session = onnxruntime.InferenceSession(f"{graph}.watched")
@@ -40,11 +40,11 @@ def measure(graph: str, texts: list[str]) -> dict[str, dict[str, Any]]:
     tokens = tokenizer()
     for text in texts:
         ids = np.array([windowed(tokens.encode(text).ids)], np.int32)
-        found = session.run(watched, {"ids": ids, "mask": np.ones_like(ids)})
-        for name, value in zip(watched, found, strict=True):
-            lows[name] = np.minimum(lows.get(name, 0), value[0].min(axis=0))
-            highs[name] = np.maximum(highs.get(name, 0), value[0].max(axis=0))
-    return {name: entry(lows[value], highs[value]) for name, value in places.items()}
+        outputs = session.run(names, {"ids": ids, "mask": np.ones_like(ids)})
+        for name, output in zip(names, outputs, strict=True):
+            lows[name] = np.minimum(lows.get(name, 0), output[0].min(axis=0))
+            highs[name] = np.maximum(highs.get(name, 0), output[0].max(axis=0))
+    return {weight: entry(lows[value], highs[value]) for weight, value in values.items()}
 
 
 def entry(low: NDArray[np.float32], high: NDArray[np.float32]) -> dict[str, Any]:
@@ -54,11 +54,13 @@ def entry(low: NDArray[np.float32], high: NDArray[np.float32]) -> dict[str, Any]
     return {
         "low": round(float((low / factors).min()), 4),
         "high": round(float((high / factors).max()), 4),
-        "smaller": {str(each): float(factors[each]) for each in np.flatnonzero(factors > 1)},
+        "smaller": {
+            str(channel): float(factors[channel]) for channel in np.flatnonzero(factors > 1)
+        },
     }
 
 
 if __name__ == "__main__":
-    measured = measure(sys.argv[1], [json.loads(line) for line in sys.stdin])
-    lines = [f" {json.dumps(name)}: {json.dumps(said)}" for name, said in measured.items()]
+    ranges = measure(sys.argv[1], [json.loads(line) for line in sys.stdin])
+    lines = [f" {json.dumps(name)}: {json.dumps(values)}" for name, values in ranges.items()]
     sys.stdout.write("{\n" + ",\n".join(lines) + "\n}\n")

@@ -1,8 +1,9 @@
-"""Rehearsal: the real workers, asking a model server of this process, with nothing cached."""
+"""Rehearsal: the real workers for the time of a measurement, asking a model server of ours."""
 
 import os
+import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from django.conf import settings
@@ -13,10 +14,13 @@ from agents.steps import presence
 from assistant.lab.model_server import ModelServer, Script, serving
 from assistant.local.processes import Child, end
 from assistant.management.commands.workers import processes
+from knowledge.errors import KnowledgeError
 
 COLLECTION = "docent"
 START_SECONDS = 120.0
-CACHES = ("MODEL", "TRANSLATION", "QUALITY", "SEARCH")
+LOOK_SECONDS = 0.1
+CACHES = tuple(f"CACHE_{kind}_SECONDS" for kind in ("MODEL", "TRANSLATION", "QUALITY", "SEARCH"))
+WITHOUT_CACHES = dict.fromkeys(CACHES, "0")
 # What the workers of a rehearsal are started with.
 ENVIRONMENT = {
     "GEN_MODEL": "fake@rehearsal",
@@ -26,32 +30,54 @@ ENVIRONMENT = {
 }
 
 
+class NoWorkers(KnowledgeError):
+    """The workers to be measured did not start."""
+
+
 @contextmanager
 def rehearsing(script: Script, *, cached: bool = False) -> Iterator[ModelServer]:
     """Run the compact layout on Docent's own documentation for the time of the block.
 
-    Raises TimeoutError when the workers don't come up.
+    Nothing is cached unless asked for. Raises NoWorkers.
     """
     call_command("ingest", str(settings.BASE_DIR / "docs"), collection=COLLECTION, verbosity=0)
-    console = Console(stderr=True)
     # Who begins a turn says which routes are open.
     settings.ROUTES = ENVIRONMENT["ROUTES"].split(",")
     with serving(script) as server:
-        off = {} if cached else {f"CACHE_{kind}_SECONDS": "0" for kind in CACHES}
-        os.environ.update(ENVIRONMENT | off, REHEARSAL_BASE_URL=server.base_url)
-        children = [Child(name, line, "cyan") for name, line in processes([]).items()]
-        for child in children:
-            child.begin(console)
-        try:
-            _await()
+        caches = {} if cached else WITHOUT_CACHES
+        os.environ.update(ENVIRONMENT | caches, REHEARSAL_BASE_URL=server.base_url)
+        with working(processes([])):
             yield server
-        finally:
-            end(child.process for child in children if child.process)
 
 
-def _await() -> None:
-    until = time.monotonic() + START_SECONDS
+@contextmanager
+def working(commands: Mapping[str, list[str]]) -> Iterator[list[Child]]:
+    """Run these commands for the time of the block, which begins when every queue is listened to.
+
+    Raises NoWorkers when one of them dies before that, or it takes too long.
+    """
+    console = Console(stderr=True)
+    children = [Child(name, command, "cyan") for name, command in commands.items()]
+    for child in children:
+        child.begin(console)
+    try:
+        _await_consumers(children)
+        yield children
+    finally:
+        end(child.process for child in children if child.process)
+
+
+def _await_consumers(children: list[Child]) -> None:
+    deadline = time.monotonic() + START_SECONDS
     while missing := presence.missing_roles():
-        if time.monotonic() > until:
-            raise TimeoutError(f"no worker came up for: {', '.join(missing)}")
-        time.sleep(0.2)
+        died = any(child.process and child.process.poll() is not None for child in children)
+        if died or time.monotonic() > deadline:
+            raise NoWorkers(f"No worker came up for: {', '.join(missing)}.")
+        time.sleep(LOOK_SECONDS)
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody listens to."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

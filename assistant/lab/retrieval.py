@@ -1,17 +1,21 @@
-"""Retrieval: how well each level of search, and what it makes of them, finds what is relevant."""
+"""Retrieval: how well each level of search, and what it makes of them, finds what is relevant.
+
+Asked are the questions of a judged folder, or the golden questions of a collection.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import fmean, median
 from time import perf_counter
 
 import numpy as np
 from django.conf import settings
 from django.db import transaction
+from rich.console import Group, RenderableType
+from rich.table import Table
 
-from assistant.lab.judged_folder import Kept, Unjudgeable
-from assistant.lab.ranking import Grades, ndcg, recall, reciprocal_rank
-from assistant.lab.ranking import recall as share_found
+from assistant.lab.judged_data import JudgedCollection, Unjudgeable
+from assistant.lab.measures import Grades, digits, ndcg, recall, reciprocal_rank
 from knowledge.embedding import Vectors, registry
 from knowledge.models import Chunk, Collection, Copy
 from knowledge.search import Found, search
@@ -31,6 +35,7 @@ METRICS: Mapping[str, Callable[[Sequence[str], Grades], float]] = {
 DEEPEST = 10  # documents that any metric looks at
 MOST_PASSAGES = 200
 P50 = "p50_ms"
+GOLDEN_DEPTHS = (5, 10)
 
 Figures = dict[str, dict[str, dict[str, float]]]  # form → level → metric
 Watch = Callable[[int, int], None]  # told how many questions are asked, of how many
@@ -55,7 +60,7 @@ class Series:
         return figures | {P50: round(median(self.milliseconds), 2)}
 
 
-def evaluate(kept: Kept, watch: Watch | None = None) -> Figures:
+def evaluate(collection: JudgedCollection, watch: Watch | None = None) -> Figures:
     """Return nDCG@10, Recall@5, Recall@10 and MRR@10 of each level and of search as a whole.
 
     Results count by document, at the rank of its best chunk. A level alone is the order in which
@@ -65,65 +70,65 @@ def evaluate(kept: Kept, watch: Watch | None = None) -> Figures:
     are medians without the time to embed the question: of a level its own, of `fused` the whole
     search. Raises Unjudgeable when the question cannot be embedded.
     """
-    identifiers = kept.identifiers()
-    forms = kept.judged.forms
-    total = len(forms) * len(kept.judged.questions)
+    identifiers = collection.identifiers()
+    forms, questions = collection.folder.forms, collection.folder.questions
     figures: Figures = {}
     for number, form in enumerate(forms):
         series = {level: Series() for level in (*LEVELS, FUSED)}
-        for place, question in enumerate(kept.judged.questions):
-            asked = question.form(form)
-            ask(asked, kept, identifiers, kept.judged.grades[question.id], series)
+        for place, question in enumerate(questions, start=1):
+            grades = collection.folder.grades[question.id]
+            ask(question.form(form), collection, identifiers, grades, series)
             if watch:
-                watch(number * len(kept.judged.questions) + place + 1, total)
-        figures[form] = {level: each.means() for level, each in series.items()}
+                watch(number * len(questions) + place, len(forms) * len(questions))
+        figures[form] = {level: values.means() for level, values in series.items()}
     return figures
 
 
 def ask(
     question: str,
-    kept: Kept,
+    collection: JudgedCollection,
     identifiers: Mapping[str, str],
     grades: Grades,
     series: Mapping[str, Series],
 ) -> None:
     """Search for one question and add what every level found."""
     begin = perf_counter()
-    found = search(question, collections=[kept.collection])
-    spent = (perf_counter() - begin) * 1000
-    if found.error:
-        raise Unjudgeable(found.error)
-    took = found.stats["ms"]
-    deep = searched_deeply(question, kept.collection)
+    results = search(question, collections=[collection.name])
+    milliseconds = (perf_counter() - begin) * 1000
+    if results.error:
+        raise Unjudgeable(results.error)
+    times = results.stats["ms"]
+    deep = search_deeply(question, collection.name)
     series[FUSED].add(
-        named([each.document_id for each in deep.passages], identifiers),
+        named([passage.document_id for passage in deep.passages], identifiers),
         grades,
-        spent - took["embedding"],
+        milliseconds - times["embedding"],
     )
     for level in LEVELS:
         names = named(ranking(deep, level), identifiers)
-        series[level].add(names, grades, took[STATEMENTS.get(level, "vectors")])
+        series[level].add(names, grades, times[STATEMENTS.get(level, "vectors")])
 
 
-def searched_deeply(question: str, collection: str) -> Found:
+def search_deeply(question: str, collection: str) -> Found:
     """Return a search with passages of ten documents, if there are as many."""
     limit = settings.SEARCH_FETCH_K
     while True:
-        found = search(question, collections=[collection], limit=limit, explain=True)
-        documents = {each.document_id for each in found.passages}
-        if len(documents) >= DEEPEST or len(found.passages) < limit or limit >= MOST_PASSAGES:
-            return found
+        results = search(question, collections=[collection], limit=limit, explain=True)
+        documents = {passage.document_id for passage in results.passages}
+        exhausted = len(results.passages) < limit or limit >= MOST_PASSAGES
+        if exhausted or len(documents) >= DEEPEST:
+            return results
         limit *= 2
 
 
-def ranking(found: Found, level: str) -> list[str]:
+def ranking(results: Found, level: str) -> list[str]:
     """Return the documents as a level names their chunks for the question itself, best first."""
-    if found.explain is None:
+    if results.explain is None:
         return []
     ranks = [
-        (standing.rank, each.document_id)
-        for each in found.explain.candidates
-        for standing in each.standings
+        (standing.rank, candidate.document_id)
+        for candidate in results.explain.candidates
+        for standing in candidate.standings
         if standing.level == level and standing.wording == 0
     ]
     return [document for _, document in sorted(ranks)]
@@ -131,43 +136,59 @@ def ranking(found: Found, level: str) -> list[str]:
 
 def named(documents: Sequence[str], identifiers: Mapping[str, str]) -> list[str]:
     """Return each document once, as it is called in the corpus; others by their own name."""
-    return [identifiers.get(each, each) for each in dict.fromkeys(documents)]
+    return [identifiers.get(document, document) for document in dict.fromkeys(documents)]
 
 
-def golden_recall(collection: Collection, model: str, at: int = 10) -> float | None:
-    """Return the mean share of the marked documents that are among the first `at`, 0 to 1.
+def table(figures: Figures, title: str, collection: JudgedCollection) -> RenderableType:
+    """Return a block per form, a line per level; the best of a column in bold."""
+    rows = Table("", "", *METRICS, "p50 ms", title=title, title_justify="left")
+    for column in rows.columns[2:]:
+        column.justify = "right"
+    for form, levels in figures.items():
+        best = {metric: max(level[metric] for level in levels.values()) for metric in METRICS}
+        for place, (level, values) in enumerate(levels.items()):
+            cells = [
+                f"[bold]{values[metric]:.3f}[/]" if values[metric] == best[metric] else
+                f"{values[metric]:.3f}"
+                for metric in METRICS
+            ]  # fmt: skip
+            style = "green" if level == FUSED else None
+            name = form if place == 0 else ""
+            rows.add_row(name, level, *cells, f"{values[P50]:.1f}", style=style)
+        rows.add_section()
+    lines = [f"Collection {collection.name}: {collection.added:,} passages taken in by this run."]
+    if collection.unfindable:
+        lines.append(f"{collection.unfindable:,} passages hold too little text to be found by.")
+    return Group(rows, *lines)
 
-    Asked of the vectors of `model`, whether or not the collection is searched by them yet; words
-    count as they do in every search. None when no golden question has an answer. No transaction
-    is held while questions are embedded. Raises EmbeddingUnavailable and UnknownModel.
+
+def golden_figures(collection: Collection) -> dict[str, float]:
+    """Return how many golden questions have an answer, and the mean recall of their documents.
+
+    Searched by the model in use; words count as they do in every search. No transaction is held
+    while questions are embedded. Raises EmbeddingUnavailable, UnknownModel, and Unjudgeable when
+    no question has an answer.
     """
-    questions = wanted(collection)
-    if not questions:
-        return None
-    vectors = registry.named(model).encode(list(questions), kind="question")
-    here = replace(scope_of([collection.name]), models={model: [collection.pk]})
-    shares = []
-    for (question, documents), vector in zip(questions.items(), vectors, strict=True):
-        found = golden_ranking(question, vector, model, here)
-        shares.append(share_found(found, dict.fromkeys(documents, 1), at))
-    return fmean(shares)
-
-
-def figures(collection: Collection) -> dict[str, float | None]:
-    """Return how many golden questions have an answer, and the recall of the model in use.
-
-    Raises what `recall` raises, and Unjudgeable when no question has an answer.
-    """
-    questions = len(wanted(collection))
+    questions = golden_questions(collection)
     if not questions:
         raise Unjudgeable(f"{collection.name!r} has no golden question with a source.")
-    found = {
-        f"recall@{at}": golden_recall(collection, collection.embedding_model, at) for at in (5, 10)
-    }
-    return {"questions": questions, **found}
+    model = collection.embedding_model
+    vectors = registry.named(model).encode(list(questions), kind="question")
+    scope = scope_of([collection.name])
+    rankings = [
+        golden_ranking(question, {model: vector[np.newaxis]}, scope)
+        for question, vector in zip(questions, vectors, strict=True)
+    ]
+    figures: dict[str, float] = {"questions": len(questions)}
+    for depth in GOLDEN_DEPTHS:
+        figures[f"recall@{depth}"] = fmean(
+            recall(documents, dict.fromkeys(answers, 1), depth)
+            for documents, answers in zip(rankings, questions.values(), strict=True)
+        )
+    return figures
 
 
-def wanted(collection: Collection) -> dict[str, set[str]]:
+def golden_questions(collection: Collection) -> dict[str, set[str]]:
     """Return question → identifiers of the documents that answer it, where there are any.
 
     A source that is a copy of another stands for the document that is stored.
@@ -183,11 +204,20 @@ def wanted(collection: Collection) -> dict[str, set[str]]:
     }
 
 
-def golden_ranking(question: str, vector: Vectors, model: str, here: Scope) -> list[str]:
+def golden_ranking(question: str, vectors: dict[str, Vectors], scope: Scope) -> list[str]:
     """Return the identifiers of the documents of the chunks found, best first, each once."""
     wording = Wording(question, "question", 1.0)
     with transaction.atomic():
-        weighed = weigh([wording], {model: vector[np.newaxis]}, here, {})
+        weighed = weigh([wording], vectors, scope, {})
         best = [weighed.parts[place].chunk for place in weighed.best()]
         documents = dict(Chunk.objects.filter(pk__in=best).values_list("pk", "document_id"))
     return list(dict.fromkeys(documents[chunk] for chunk in best if chunk in documents))
+
+
+def golden_table(figures: Mapping[str, Mapping[str, float]]) -> RenderableType:
+    """Return a line per collection."""
+    columns = [f"recall@{depth}" for depth in GOLDEN_DEPTHS]
+    rows = Table("collection", "questions", *columns)
+    for name, values in figures.items():
+        rows.add_row(name, str(values["questions"]), *(digits(values[key]) for key in columns))
+    return rows

@@ -1,4 +1,4 @@
-"""LangGraph side: ten nodes that do nothing, with its PostgreSQL checkpointer at its safest.
+"""Rival of the turn: ten idle nodes in LangGraph, its PostgreSQL checkpointer at its safest.
 
 Run by a Python that has langgraph and langgraph-checkpoint-postgres, with a request on its
 standard input; prints its figures as JSON. Every checkpoint is written before the next node runs.
@@ -19,10 +19,9 @@ from psycopg_pool import ConnectionPool
 
 # mypy: ignore-errors
 
-
 NODES = 10
 PROCESSES = 2  # as many as Docent's workers
-THREADS = (1, 4, 10)  # in each of them; the best is told
+THREADS = (1, 4, 10)  # in each of them; the best counts
 
 
 class State(TypedDict, total=False):
@@ -61,12 +60,12 @@ def single(address: str, rounds: int) -> float:
     with pool(address, 1) as connections:
         graph = chain(PostgresSaver(connections))
         turn(graph)
-        taken = []
+        seconds = []
         for _ in range(rounds):
             begin = time.perf_counter()
             turn(graph)
-            taken.append(time.perf_counter() - begin)
-        return statistics.median(taken)
+            seconds.append(time.perf_counter() - begin)
+        return statistics.median(seconds)
 
 
 def crowd(address: str, count: int, threads: int) -> tuple[float, float]:
@@ -82,13 +81,13 @@ def crowd(address: str, count: int, threads: int) -> tuple[float, float]:
 
 def crowds(address: str, count: int, threads: int) -> float:
     """Return how many turns a second all processes do together."""
-    each = count // PROCESSES
+    share = count // PROCESSES
     with ProcessPoolExecutor(PROCESSES) as executor:
         spans = list(
-            executor.map(crowd, [address] * PROCESSES, [each] * PROCESSES, [threads] * PROCESSES)
+            executor.map(crowd, [address] * PROCESSES, [share] * PROCESSES, [threads] * PROCESSES)
         )
     seconds = max(end for _, end in spans) - min(begin for begin, _ in spans)
-    return each * PROCESSES / seconds
+    return share * PROCESSES / seconds
 
 
 def main() -> None:

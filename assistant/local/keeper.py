@@ -40,7 +40,7 @@ class Server:
         self.name = name
         self.process: subprocess.Popen[bytes] | None = None
         self.users = _open(f"{name}.users")
-        self.how: dict[str, Any] = {}
+        self.recipe: dict[str, Any] = {}
         self.failures = 0
         self.obstructed = 0
         self.started = 0.0
@@ -64,7 +64,7 @@ class Server:
     def ask_to_stop(self) -> None:
         """Tell it to end, and that it isn't wanted any more."""
         if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(self.how["stop"])
+            self.process.send_signal(self.recipe["stop"])
         if self.is_wanted:
             os.unlink(f"{self.name}.json")
 
@@ -89,11 +89,11 @@ class Server:
         running = _open(f"{self.name}.running")
         try:
             with open(f"{self.name}.json") as file:
-                self.how = json.load(file)
+                self.recipe = json.load(file)
             if not _is_free(running):
                 self._end_orphan()
                 return
-            for path in self.how["stale"]:
+            for path in self.recipe["stale"]:
                 if os.path.exists(path):
                     os.unlink(path)
             self._spawn(running)
@@ -103,15 +103,15 @@ class Server:
             os.close(running)
 
     def _spawn(self, running: int) -> None:
-        uid, gid = self.how["user"] or (None, None)
+        uid, gid = self.recipe["user"] or (None, None)
         log = _open_log(f"{self.name}.log")
         try:
             self.process = subprocess.Popen(
-                self.how["command"],
+                self.recipe["command"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=self.how["environment"],
+                env=self.recipe["environment"],
                 user=uid,
                 group=gid,
                 extra_groups=None if uid is None else [],
@@ -126,7 +126,7 @@ class Server:
     def _die_with_keeper(self) -> None:
         """Ask the kernel to stop the server when the keeper is killed. Runs in the child."""
         if _prctl is not None:
-            _prctl(PR_SET_PDEATHSIG, self.how["stop"])
+            _prctl(PR_SET_PDEATHSIG, self.recipe["stop"])
         if os.getppid() != self.keeper:  # it died before the line above
             os._exit(1)
 
@@ -137,7 +137,7 @@ class Server:
             pid = int(file.read())
         patient = self.obstructed * TICK_SECONDS < STOP_SECONDS
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, self.how["stop"] if patient else signal.SIGKILL)
+            os.kill(pid, self.recipe["stop"] if patient else signal.SIGKILL)
 
     def _note_failure(self, reason: str) -> None:
         if time.monotonic() - self.started > HEALTHY_SECONDS:
@@ -150,7 +150,7 @@ class Server:
                 file.write(reason)
 
 
-def keep(servers: list[Server]) -> None:
+def keep_all(servers: list[Server]) -> None:
     """Run what is wanted, until nobody uses anything."""
     start = _open("start.lock")
     while True:
@@ -213,7 +213,7 @@ def main(state: str, sockets: str) -> None:
     signal.signal(signal.SIGTERM, _terminate)
     servers = [Server(name) for name in SERVERS]
     try:
-        keep(servers)
+        keep_all(servers)
     finally:
         _stop(servers)
         with contextlib.suppress(OSError):

@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO
 
 from rich.console import Console
 from rich.text import Text
 
+from assistant.local.paths import CHECKOUT
 from knowledge.liveness import tied
 
 STOP_SECONDS = 10.0
@@ -34,7 +35,7 @@ class Child:
     colour: str
     process: "subprocess.Popen[bytes] | None" = None
     since: float = 0.0
-    deaths: int = field(default=0)
+    deaths: int = 0
 
     def begin(self, console: Console) -> None:
         """Start it; what it prints appears on the console behind its name."""
@@ -96,13 +97,13 @@ def _stop_signal() -> Iterator[threading.Event]:
     stop = threading.Event()
     # A hang-up that is ignored stays so: `nohup` asked for it.
     hang_up = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
-    names = (signal.SIGINT, signal.SIGTERM, *hang_up)
-    before = {name: signal.signal(name, lambda *_: stop.set()) for name in names}
+    numbers = (signal.SIGINT, signal.SIGTERM, *hang_up)
+    handlers = {number: signal.signal(number, lambda *_: stop.set()) for number in numbers}
     try:
         yield stop
     finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def end(processes: "Iterator[subprocess.Popen[bytes]]") -> None:
@@ -110,10 +111,10 @@ def end(processes: "Iterator[subprocess.Popen[bytes]]") -> None:
     running = [process for process in processes if process.poll() is None]
     for process in running:
         process.terminate()
-    until = time.monotonic() + STOP_SECONDS
+    deadline = time.monotonic() + STOP_SECONDS
     for process in running:
         try:
-            process.wait(max(0.0, until - time.monotonic()))
+            process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -121,8 +122,4 @@ def end(processes: "Iterator[subprocess.Popen[bytes]]") -> None:
 
 def python(*words: str) -> list[str]:
     """Return the command line that runs `manage.py` with these words."""
-    return [
-        sys.executable,
-        os.path.join(os.path.dirname(__file__), "..", "..", "manage.py"),
-        *words,
-    ]
+    return [sys.executable, str(CHECKOUT / "manage.py"), *words]

@@ -1,4 +1,4 @@
-"""Embedded: PostgreSQL and Redis of our own, shared by the commands that run at the same time.
+"""Shared servers: a PostgreSQL and a Redis of our own, for all commands that run at the same time.
 
 A command joins before it needs them; the first one starts them, through the keeper, and when the
 last one has ended, however it ended, they stop. DATABASE_URL and REDIS_URL each replace one.
@@ -18,10 +18,8 @@ from typing import IO
 from urllib.parse import quote
 
 from assistant.errors import SetupError
-from assistant.local import places, servers
-from assistant.local.places import state_folder
-
-__all__ = ["join", "leave", "postgres_url", "redis_url", "scratch", "state_folder"]
+from assistant.local import paths, servers
+from assistant.local.paths import state_folder
 
 CONFIGURED_BY = {servers.POSTGRES: "DATABASE_URL", servers.REDIS: "REDIS_URL"}
 KEEPER = Path(__file__).with_name("keeper.py")
@@ -30,18 +28,18 @@ TICK_SECONDS = 0.02
 SCRATCH = "scratch"
 
 # The locks this process holds. A forked child holds them too: it uses the servers as well.
-_held: dict[str, IO[str]] = {}
+_locks: dict[str, IO[str]] = {}
 
 
 def postgres_url() -> str:
     """Address of the embedded database, whether it runs or not, as libpq takes it."""
-    sockets = places.socket_folder(state_folder())
+    sockets = paths.socket_folder(state_folder())
     return f"postgresql://{servers.DATABASE}@/{servers.DATABASE}?host={quote(str(sockets), '')}"
 
 
 def redis_url() -> str:
     """Address of the embedded Redis, whether it runs or not, as redis-py takes it."""
-    path = places.socket_folder(state_folder()) / servers.REDIS_SOCKET
+    path = paths.socket_folder(state_folder()) / servers.REDIS_SOCKET
     return f"unix://{quote(str(path))}"
 
 
@@ -56,9 +54,9 @@ def join(*, durable: bool = True) -> None:
     if not names:
         return
     state = state_folder()
-    held = set(_held)
+    before = set(_locks)
     with ExitStack() as undo:
-        undo.callback(lambda: _release(set(_held) - held))
+        undo.callback(lambda: _release(set(_locks) - before))
         with _lock(state, "start.lock"):
             _join(state, names, durable=durable)
         undo.pop_all()
@@ -66,7 +64,7 @@ def join(*, durable: bool = True) -> None:
 
 def leave(*, wait: bool = False) -> None:
     """Need the servers no more. With `wait`, return when they have stopped or others use them."""
-    _release(set(_held))
+    _release(set(_locks))
     state = state_folder()
     while wait and _keeper_lives(state) and not _are_used(state):
         time.sleep(TICK_SECONDS)
@@ -78,7 +76,7 @@ def scratch(*, durable: bool = False) -> Iterator[Path]:
 
     STATE_DIR, DATABASE_URL and REDIS_URL lead there, for this process and those it starts.
     """
-    state = places.scratch_folder(in_memory=not durable)
+    state = paths.scratch_folder(in_memory=not durable)
     (state / SCRATCH).touch()  # the keeper removes the folder should we be killed
     names = ("STATE_DIR", *CONFIGURED_BY.values())
     before = {name: os.environ.pop(name) for name in names if name in os.environ}
@@ -102,15 +100,15 @@ def is_scratch() -> bool:
 
 def _join(state: Path, names: set[str], *, durable: bool) -> None:
     if not _keeper_lives(state):
-        _forget_what_ran(state)  # its servers may still answer, while they end
+        _forget_servers(state)  # its servers may still answer, while they end
     missing = sorted(name for name in names if not servers.is_ready(name, state))
     if new := [servers.TITLES[name] for name in missing if not (state / name).exists()]:
         sys.stderr.write(f"Starting {' and '.join(new)} in {state}\n")
     for name in missing:
         servers.prepare(name, state, durable=durable)
-    for name in names - _held.keys():
-        _held[name] = _open_lock(state, f"{name}.users")
-        fcntl.flock(_held[name], fcntl.LOCK_SH)
+    for name in names - _locks.keys():
+        _locks[name] = _open_lock(state, f"{name}.users")
+        fcntl.flock(_locks[name], fcntl.LOCK_SH)
     if not _keeper_lives(state):
         _spawn_keeper(state)
     for name in missing:
@@ -119,7 +117,7 @@ def _join(state: Path, names: set[str], *, durable: bool) -> None:
 
 def _release(names: set[str]) -> None:
     for name in names:
-        _held.pop(name).close()
+        _locks.pop(name).close()
 
 
 def _wait_for(name: str, state: Path) -> None:
@@ -142,10 +140,10 @@ def _failure(name: str, state: Path, trouble: Path) -> str:
 def _spawn_keeper(state: Path) -> None:
     """Start the keeper, in a session of its own, so that Ctrl-C here doesn't reach it."""
     with (state / "keeper.log").open("w") as log:
-        sockets = places.socket_folder(state)
+        sockets = paths.socket_folder(state)
         # Isolated and without site-packages: it needs a third of the memory that way.
         command = [sys.executable, "-I", "-S", str(KEEPER), str(state), str(sockets)]
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -153,11 +151,11 @@ def _spawn_keeper(state: Path) -> None:
             start_new_session=True,
             check=False,
         )
-    if done.returncode:
+    if process.returncode:
         raise SetupError(f"The keeper of the embedded servers failed; see {state}/keeper.log")
 
 
-def _forget_what_ran(state: Path) -> None:
+def _forget_servers(state: Path) -> None:
     """Take back what a keeper that was killed had been asked for."""
     for name in CONFIGURED_BY:
         for ending in ("json", "trouble"):

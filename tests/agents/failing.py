@@ -14,7 +14,7 @@ from agents.llm.outcomes import ModelFailure, Outcome
 from agents.models import Envelope, Fault, ModelCall
 from agents.names import ENRICHMENT, EXPANSION, Role, Status
 from agents.steps import events
-from assistant.lab.model_server import Said
+from assistant.lab.model_server import Response
 from knowledge import ingestion
 from knowledge.providers import Provider
 from tests.agents.turning import turn
@@ -57,26 +57,26 @@ def budget_spent(asker: str, sensible: Sensible) -> None:
     )  # fmt: skip
 
 
-Failure = Said | Callable[[str, Sensible], None]
+Failure = Response | Callable[[str, Sensible], None]
 FAILURES: dict[str, Failure] = {
-    "truncated": Said('{"unfinished', finish="length"),
-    "refused": Said("", finish="stop", refusal="I can't help with that."),
-    "filtered": Said("", finish="content_filter"),
-    "malformed": Said("{not json", finish="stop"),
-    "empty": Said(""),
-    "no choices": Said("x", choices=False),
-    "wrong schema": Said('{"something": "else"}'),
-    "tool called": Said("", finish="tool_calls", tool_calls=[TOOL]),
-    "key refused": Said(status=401),
-    "model missing": Said(status=404),
-    "rate limited": Said(status=429),
-    "rate limited for long": Said(status=429, headers={"Retry-After": "300"}),
-    "server error": Said(status=500),
-    "rejected": Said(status=400),
-    "hang": Said(hang=True),
-    "slow drip": Said('{"a": "' + "x" * 400 + '"}', seconds=30.0),
-    "reset": Said(reset=True),
-    "cut off": Said('{"a": "' + "x" * 400 + '"}', cut_after=3),
+    "truncated": Response('{"unfinished', finish="length"),
+    "refused": Response("", finish="stop", refusal="I can't help with that."),
+    "filtered": Response("", finish="content_filter"),
+    "malformed": Response("{not json", finish="stop"),
+    "empty": Response(""),
+    "no choices": Response("x", choices=False),
+    "wrong schema": Response('{"something": "else"}'),
+    "tool called": Response("", finish="tool_calls", tool_calls=[TOOL]),
+    "key refused": Response(status=401),
+    "model missing": Response(status=404),
+    "rate limited": Response(status=429),
+    "rate limited for long": Response(status=429, headers={"Retry-After": "300"}),
+    "server error": Response(status=500),
+    "rejected": Response(status=400),
+    "hang": Response(hang=True),
+    "slow drip": Response('{"a": "' + "x" * 400 + '"}', seconds=30.0),
+    "reset": Response(reset=True),
+    "cut off": Response('{"a": "' + "x" * 400 + '"}', cut_after=3),
     "unreachable": unreachable,
     "breaker open": left_alone,
     "budget spent": budget_spent,
@@ -102,7 +102,7 @@ def outcome_of(prompt: str, failure: str, sensible: Sensible) -> str:
     sensible.reset()
     failing = FAILURES[failure]
     with override_settings():
-        if isinstance(failing, Said):
+        if isinstance(failing, Response):
             sensible.says(prompt, failing)
         else:
             failing(ASKERS.get(prompt, prompt), sensible)

@@ -181,7 +181,7 @@ def reads() -> set[str]:
         | set(OUTCOMES)
         | _looked_up(turn_memory)
         | _looked_up(answers)
-        | set(answers.EXCERPT)
+        | set(answers.STATE_EXCERPT)
     )
 
 

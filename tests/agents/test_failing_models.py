@@ -7,7 +7,7 @@ from pytest_django import Settings
 
 from agents.llm import breaker, retry
 from agents.names import Status
-from assistant.lab.model_server import Said
+from assistant.lab.model_server import Response
 from tests.agents.failing import ROLES, ask
 from tests.sensible import Sensible
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_with_the_provider_down_the_whole_turn_is_extractive(sensible: Sensible) -> None:
     for role in (*ROLES, "clarification", "memory"):
-        sensible.says(role, Said(status=500))
+        sensible.says(role, Response(status=500))
     envelope = ask()
     assert envelope.status == Status.COMPLETED
     assert envelope.payload["mode"] == "extractive"
@@ -33,7 +33,7 @@ def test_a_provider_that_hangs_at_every_call_does_not_use_up_the_turn(
         asker: replace(choice, timeout=30.0) for asker, choice in settings.MODELS.items()
     }
     for role in (*ROLES, "clarification", "memory"):
-        sensible.says(role, Said(hang=True))
+        sensible.says(role, Response(hang=True))
     envelope = ask()
     assert envelope.status in {Status.COMPLETED, Status.AWAITING_USER}
     assert envelope.payload["response"]
@@ -44,7 +44,7 @@ def test_a_turn_waits_for_a_provider_that_hangs_only_once(
 ) -> None:
     monkeypatch.setattr(retry, "BEGIN_SECONDS", 0.1)
     for role in (*ROLES, "clarification", "memory"):
-        sensible.says(role, Said(hang=True))
+        sensible.says(role, Response(hang=True))
     envelope = ask()
     calls = envelope.model_calls.order_by("pk").values_list("outcome", "error")
     first, *others = [f"{outcome} {error}" for outcome, error in calls]

@@ -10,8 +10,8 @@ import pytest
 from agents.models import Envelope
 from agents.names import Role, Status
 from agents.steps import events
-from assistant.lab.model_server import Asked, Said
-from conversations.answers import answer
+from assistant.lab.model_server import Call, Response
+from conversations.answers import answer_html
 from knowledge import ingestion
 from tests.agents.turning import turn
 from tests.scripted import shaped
@@ -38,14 +38,14 @@ def ask(text: str, collection: str = "teapot", **memory: Any) -> Envelope:
     return turn(text, collections=[collection], **memory)
 
 
-def obedient(call: Asked) -> Said:
+def obedient(call: Call) -> Response:
     """A response that leaks to a host of the attacker's beside a sentence of the passage."""
-    return Said("The water drains into the lower tank." + LEAK)
+    return Response("The water drains into the lower tank." + LEAK)
 
 
 def rendered(envelope: Envelope) -> str:
     """What a browser would show of the answer."""
-    return str(answer(envelope.payload["response"], {}))
+    return str(answer_html(envelope.payload["response"], {}))
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -87,7 +87,7 @@ def test_orders_in_documents_change_no_route_and_reach_no_tool(
         assert not any(order in ELEMENT.sub("", call.user) for order in ORDERS)
 
 
-def copied(call: Asked) -> Said:
+def copied(call: Call) -> Response:
     """A clarification whose model says what it was told to."""
     return shaped(message=f"Why? {call.user[-400:]} {LEAK}", lead=LEAK, options=[])
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.local import places, shared_servers
+from assistant.local import paths, shared_servers
 
 PATIENCE_SECONDS = 60
 LOCKS = ("keeper.lock", "postgres.running", "redis.running")
@@ -27,7 +27,7 @@ sys.stdin.read()
 @pytest.fixture
 def state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty state folder; what runs in it ends with the test."""
-    folder = places.scratch_folder()
+    folder = paths.scratch_folder()
     monkeypatch.setenv("STATE_DIR", str(folder))
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.delenv("REDIS_URL", raising=False)
@@ -49,7 +49,7 @@ def another_process(state: Path) -> Iterator[Callable[[], subprocess.Popen[str]]
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            cwd=places.CHECKOUT,
+            cwd=paths.CHECKOUT,
             env={**os.environ},
         )
         started.append(process)

@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from assistant.errors import SetupError
-from assistant.local import places, servers, shared_servers
+from assistant.local import paths, servers, shared_servers
 from tests.assistant.conftest import eventually, is_anything_left, is_taken
 
 Starter = Callable[[], subprocess.Popen[str]]
@@ -71,7 +71,7 @@ def test_processes_share_the_servers_and_the_last_to_leave_stops_them(
     assert servers.is_ready("redis", state)
     second.communicate("")
     eventually(lambda: not is_anything_left(state))
-    assert not places.socket_folder(state).exists()
+    assert not paths.socket_folder(state).exists()
 
 
 def test_a_killed_user_leaves_no_process(state: Path, another_process: Starter) -> None:
@@ -161,7 +161,7 @@ def test_sockets_of_a_deep_state_folder_are_in_a_short_private_one(
         folder.chmod(0o711)
     monkeypatch.setenv("STATE_DIR", str(deep))
     shared_servers.join(durable=False)
-    sockets = places.socket_folder(deep)
+    sockets = paths.socket_folder(deep)
     assert len(f"{sockets}/.s.PGSQL.5432") < 104
     assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
     assert query("SELECT 1") == [(1,)]
@@ -170,7 +170,7 @@ def test_sockets_of_a_deep_state_folder_are_in_a_short_private_one(
 
 
 def test_a_socket_folder_that_somebody_else_made_is_refused(state: Path) -> None:
-    places.socket_folder(state).symlink_to("/")
+    paths.socket_folder(state).symlink_to("/")
     with pytest.raises(SetupError, match="belongs to somebody else"):
         shared_servers.join(durable=False)
 
@@ -185,7 +185,7 @@ def test_nobody_else_can_read_the_data(state: Path) -> None:
 def test_data_of_another_postgresql_is_left_alone(state: Path) -> None:
     (state / "postgres").mkdir(mode=0o700)
     (state / "postgres" / "PG_VERSION").write_text("17\n")
-    user = places.owner(state / "postgres")
+    user = servers.owner(state / "postgres")
     os.chown(state / "postgres", user.uid, user.gid)
     with pytest.raises(SetupError, match="PostgreSQL 17's, and Docent comes with 18"):
         shared_servers.join(durable=False)
@@ -221,7 +221,7 @@ def test_a_state_folder_of_somebody_else_is_refused(
     (tmp_path / "file").touch()
     monkeypatch.setenv("STATE_DIR", str(tmp_path / "file"))
     with pytest.raises(SetupError, match="STATE_DIR"):
-        shared_servers.state_folder()
+        paths.state_folder()
 
 
 def test_scratch_servers_leave_neither_files_nor_variables(

@@ -35,7 +35,7 @@ def answer(parts: Sequence[bytes], headers: Sequence[tuple[bytes, bytes]] = ()) 
         sent.append(message)
 
     scope: dict[str, Any] = {"type": "http", "headers": list(headers)}
-    asyncio.run(Bounded(application, most=10)(scope, receive, send))
+    asyncio.run(Bounded(application, limit=10)(scope, receive, send))
     return sent[0]["status"], application.read
 
 

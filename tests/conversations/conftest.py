@@ -14,7 +14,7 @@ from agents.models import Step
 from agents.names import Role
 from agents.steps import presence, steps
 from conversations.models import Conversation
-from conversations.page import KEY
+from conversations.page import SESSION_KEY
 from tests import factories
 
 SESSION = "web-of-this-browser"
@@ -62,6 +62,6 @@ def talk(client: Client, db: None) -> Conversation:
 
 def _conversation_of(client: Client) -> Conversation:
     session = client.session
-    session[KEY] = [SESSION]
+    session[SESSION_KEY] = [SESSION]
     session.save()
     return factories.conversation(SESSION)

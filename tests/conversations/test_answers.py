@@ -2,37 +2,37 @@
 
 import pytest
 
-from conversations.answers import answer
+from conversations.answers import answer_html
 
 LINKED = '<a href="#C1" rel="noopener noreferrer nofollow ugc">[C1]</a>'
 
 
 def test_a_marker_links_to_its_citation() -> None:
-    assert answer("Yes. [C1]", ["C1"]) == f"<p>Yes. {LINKED}</p>\n"
+    assert answer_html("Yes. [C1]", ["C1"]) == f"<p>Yes. {LINKED}</p>\n"
 
 
 def test_a_marker_without_a_citation_stays_plain() -> None:
-    assert answer("Yes. [C2]", ["C1"]) == "<p>Yes. [C2]</p>\n"
+    assert answer_html("Yes. [C2]", ["C1"]) == "<p>Yes. [C2]</p>\n"
 
 
 def test_markers_that_touch_are_all_linked() -> None:
-    assert answer("**Yes [C1]**[C1]", ["C1"]).count(LINKED) == 2
+    assert answer_html("**Yes [C1]**[C1]", ["C1"]).count(LINKED) == 2
 
 
 @pytest.mark.parametrize("code", ["`x [C1]`", "```\n[C1]\n```", "    [C1]"])
 def test_code_is_left_as_it_was_written(code: str) -> None:
-    assert "href" not in answer(code, ["C1"])
+    assert "href" not in answer_html(code, ["C1"])
 
 
 def test_a_quoted_definition_cannot_capture_a_marker() -> None:
-    shown = answer("Yes. [C1]\n\n[C1]: https://example.org/evil", ["C1"])
+    shown = answer_html("Yes. [C1]\n\n[C1]: https://example.org/evil", ["C1"])
 
     assert 'href="https://example.org/evil"' not in shown
     assert LINKED in shown
 
 
 def test_a_script_in_an_answer_is_shown_as_words() -> None:
-    shown = answer("Yes <script>alert(1)</script> [x](javascript:alert(1)) [C1]", ["C1"])
+    shown = answer_html("Yes <script>alert(1)</script> [x](javascript:alert(1)) [C1]", ["C1"])
 
     assert "&lt;script&gt;" in shown
     assert "<script" not in shown
@@ -41,4 +41,4 @@ def test_a_script_in_an_answer_is_shown_as_words() -> None:
 
 @pytest.mark.parametrize("address", ["/admin/", "#top", "#C1x", "?turn=1", "//example.org"])
 def test_a_relative_link_of_a_document_leads_nowhere_in_docent(address: str) -> None:
-    assert "href" not in answer(f"[there]({address})")
+    assert "href" not in answer_html(f"[there]({address})")

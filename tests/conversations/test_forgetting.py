@@ -22,9 +22,9 @@ def test_forgetting_takes_messages_turns_steps_and_faults_along(db: None) -> Non
 def test_forgetting_one_conversation_keeps_the_others(db: None) -> None:
     talk, other = factories.conversation("a"), factories.conversation("b")
     factories.turn(talk)
-    kept = factories.turn(other)
+    turn = factories.turn(other)
 
     forget(talk)
 
-    assert Envelope.objects.get() == kept
+    assert Envelope.objects.get() == turn
     assert other.messages.count() == 2

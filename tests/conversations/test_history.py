@@ -9,10 +9,10 @@ from agents.contract import REGISTRY
 from agents.names import Role, Status
 from conversations.models import Conversation, Message
 from conversations.services import Asker, ask
-from conversations.turn_memory import LEAVING, tokens
+from conversations.turn_memory import LEAVING_MESSAGES, tokens
 from tests import factories
 from tests.conversations.test_turn_memory import end
-from tests.scripted import Asked, Said, Scripted, shaped
+from tests.scripted import Call, Response, Scripted, shaped
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "listening")
 NOBODY = Asker(None)
@@ -28,7 +28,7 @@ def say(text: str, **wrote: Any) -> dict[str, Any]:
 
 
 def texts(remarks: list[dict[str, str]]) -> list[str]:
-    return [said["text"] for said in remarks]
+    return [remark["text"] for remark in remarks]
 
 
 def summarised(memory: dict[str, Any]) -> dict[str, Any]:
@@ -50,8 +50,8 @@ def test_the_last_question_and_its_answer_are_seen_however_long(settings: Settin
 
 
 def test_nothing_leaves_while_everything_fits() -> None:
-    seen = [say(f"Question {number}") for number in range(6)]
-    assert [memory["leaving"] for memory in seen] == [[]] * 6
+    memories = [say(f"Question {number}") for number in range(6)]
+    assert [memory["leaving"] for memory in memories] == [[]] * 6
 
 
 def test_every_message_is_in_the_history_or_the_summary_of_every_turn() -> None:
@@ -60,7 +60,9 @@ def test_every_message_is_in_the_history_or_the_summary_of_every_turn() -> None:
         memory = envelope.memory
         seen = memory["summary"] + "".join(texts(memory["history"]))
         # Of rules, the summary holds some forty of the latest.
-        assert all(f"Question <{each}>" in seen for each in range(max(0, number - 20), number))
+        assert all(
+            f"Question <{earlier}>" in seen for earlier in range(max(0, number - 20), number)
+        )
         end(envelope, **summarised(memory))
 
 
@@ -90,7 +92,7 @@ def test_at_most_so_many_messages_leave_at_once() -> None:
     talk = factories.conversation("s")
     for number in range(100):
         Message.objects.create(conversation=talk, role="user", text=f"Message {number}")
-    assert len(say("And?")["leaving"]) == LEAVING
+    assert len(say("And?")["leaving"]) == LEAVING_MESSAGES
 
 
 def test_what_was_not_folded_in_leaves_again() -> None:
@@ -115,8 +117,8 @@ def test_what_was_folded_in_is_kept_however_the_turn_ended(status: Status) -> No
 
 
 def test_a_fact_of_the_first_turn_is_in_the_prompt_of_turn_31(models: Scripted) -> None:
-    def reply(asked: Asked) -> Said:
-        return shaped(summary=f"The user said that {FACT}." if FACT in asked.user else "Nothing.")
+    def reply(call: Call) -> Response:
+        return shaped(summary=f"The user said that {FACT}." if FACT in call.user else "Nothing.")
 
     models.says("memory", reply)
     for number in range(31):
@@ -130,7 +132,7 @@ def test_a_fact_of_the_first_turn_is_in_the_prompt_of_turn_31(models: Scripted) 
 
 
 def test_a_model_that_fails_for_good_loses_nothing(models: Scripted) -> None:
-    models.says("memory", Said("I would rather not."))
+    models.says("memory", Response("I would rather not."))
     for number in range(12):
         envelope = ask(f"Question <{number}>", NOBODY, session="s")
         done = REGISTRY[Role.MEMORY].perform(envelope.memory, models.model("memory", f"t/{number}"))
@@ -151,13 +153,13 @@ def test_facts_are_few_and_the_newest_win() -> None:
     assert "fact 0" not in facts
     # What is no fact any more is told in the summary.
     lines = memory["summary"].splitlines()
-    assert [line.rpartition(": ")[2] for line in lines] == [f"fact {each}" for each in range(6)]
+    assert [line.rpartition(": ")[2] for line in lines] == [f"fact {number}" for number in range(6)]
 
 
 def test_a_model_that_comes_back_is_given_the_messages_it_failed_to_condense(
     models: Scripted,
 ) -> None:
-    models.says("memory", Said("I would rather not."))
+    models.says("memory", Response("I would rather not."))
     texts = [f"Question <{number}> " + "x" * 300 for number in range(12)]
     for number, text in enumerate(texts):
         if number == 11:
@@ -165,7 +167,7 @@ def test_a_model_that_comes_back_is_given_the_messages_it_failed_to_condense(
         envelope = ask(text, NOBODY, session="s")
         done = REGISTRY[Role.MEMORY].perform(envelope.memory, models.model("memory", f"t/{number}"))
         end(envelope, **done.writes)
-    left = [said["text"] for said in envelope.memory["leaving"] if said["role"] == "user"]
+    left = [remark["text"] for remark in envelope.memory["leaving"] if remark["role"] == "user"]
     assert left == texts[: len(left)]
     assert [text for text in left if text not in models.server.ledger[-1].user] == []
     assert say("And?")["summary"] == "Twelve questions."

@@ -13,9 +13,9 @@ from agents.models import Envelope
 from agents.names import Status
 from agents.steps import model_context
 from conversations import page
-from conversations.answers import answer
+from conversations.answers import answer_html
 from conversations.models import Conversation
-from conversations.page import KEY
+from conversations.page import SESSION_KEY
 from tests import factories
 
 
@@ -53,7 +53,7 @@ def test_a_question_is_answered_on_the_page_it_leads_to(client: Client, working:
     assert response.redirect_chain == [(f"/?turn={envelope.pk}", HTTPStatus.FOUND)]
     page = response.content.decode()
     assert "/help</h1>" in page
-    assert answer(envelope.payload["response"]) in page
+    assert answer_html(envelope.payload["response"]) in page
     assert "no language model is configured" in page
     assert "agents.command" in page
 
@@ -84,7 +84,7 @@ def test_visitors_without_a_login_are_not_served_from_each_others_content(
     for _ in range(2):
         client.post("/", {"text": "/help"})
 
-    talks = {each.pk: each.session for each in Conversation.objects.all()}
+    talks = dict(Conversation.objects.values_list("pk", "session"))
     for envelope in Envelope.objects.all():
         session = talks[envelope.conversation_id]
         assert model_context.owner(envelope.memory) == f"local/{session}"
@@ -266,7 +266,7 @@ def test_two_tabs_do_not_forget_each_others_conversation(rf: RequestFactory, db:
     first.session = SessionStore()
     first.session.create()
     second.session = SessionStore(first.session.session_key)
-    assert KEY not in second.session  # loaded before the first tab asks
-    page.keep(first, "web-one")
-    page.keep(second, "web-two")
-    assert SessionStore(first.session.session_key)[KEY] == ["web-one", "web-two"]
+    assert SESSION_KEY not in second.session  # loaded before the first tab asks
+    page.remember(first, "web-one")
+    page.remember(second, "web-two")
+    assert SessionStore(first.session.session_key)[SESSION_KEY] == ["web-one", "web-two"]

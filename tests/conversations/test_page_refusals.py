@@ -13,7 +13,7 @@ from tests import factories
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         ("", "The message is empty"),
         (" \n\t ", "The message is empty"),
@@ -22,13 +22,13 @@ from tests import factories
     ],
 )
 def test_an_unusable_question_is_refused_in_words_and_kept(
-    client: Client, db: None, text: str, said: str
+    client: Client, db: None, text: str, reason: str
 ) -> None:
     response = client.post("/", {"text": text})
 
     assert response.status_code == HTTPStatus.BAD_REQUEST
     page = response.content.decode()
-    assert said in page
+    assert reason in page
     assert text in page
     assert not Conversation.objects.exists()
 

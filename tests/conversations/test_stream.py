@@ -87,16 +87,16 @@ class Followed:
 
     def next(self) -> Event:
         """The next event, with its id; beats of the heart are passed over."""
-        told: Event = {}
+        event: Event = {}
         while line := self.response.readline().decode():
             name, _, value = line.rstrip("\n").partition(": ")
             if name in {"id", "event"}:
-                told[name] = value
+                event[name] = value
             elif name == "data":
-                told["data"] = json.loads(value)
-            elif line == "\n" and "event" in told:
-                return told
-        return told
+                event["data"] = json.loads(value)
+            elif line == "\n" and "event" in event:
+                return event
+        return event
 
     def rest(self) -> list[Event]:
         """All events until the server ends the stream."""
@@ -159,7 +159,7 @@ def test_who_comes_late_hears_everything_from_the_beginning(
 ) -> None:
     tell(running, "Unused ")
     end(running)
-    names = [told["event"] for told in follow(running.pk, key(shop)).rest()]
+    names = [event["event"] for event in follow(running.pk, key(shop)).rest()]
     assert names == ["workflow_start", "token", "workflow_complete"]
 
 
@@ -175,7 +175,7 @@ def test_a_lost_connection_goes_on_after_the_last_event(
     tell(running, "two")
     end(running)
     again = follow(running.pk, asker | {"Last-Event-ID": seen})
-    assert [told["data"].get("text") for told in again.rest()] == ["two", None]
+    assert [event["data"].get("text") for event in again.rest()] == ["two", None]
 
 
 def test_who_heard_the_end_is_told_to_stay_away(
@@ -252,12 +252,12 @@ def test_who_goes_away_leaves_nothing_behind(
     monkeypatch.setattr(stream, "BLOCK_MS", 100)
     followed = follow(running.pk, key(shop))
     followed.next()
-    assert len(stream._open) == 1
+    assert len(stream._streams) == 1
     followed.close()
     until = time.monotonic() + 60
-    while stream._open and time.monotonic() < until:
+    while stream._streams and time.monotonic() < until:
         time.sleep(0.02)
-    assert not stream._open
+    assert not stream._streams
 
 
 def test_more_streams_than_a_process_can_follow_are_sent_away(

@@ -22,17 +22,17 @@ def token(text: str, *, replaces: bool = False) -> dict[str, Any]:
 
 def test_the_answer_grows_with_its_pieces() -> None:
     progress = Progress()
-    progress.tell("agent_start", {"role": "response", "attempt": 1})
-    progress.tell("token", token("Unused "))
-    progress.tell("token", token("days end."))
+    progress.add("agent_start", {"role": "response", "attempt": 1})
+    progress.add("token", token("Unused "))
+    progress.add("token", token("days end."))
     assert "response …" in drawn(progress)
     assert "Unused days end." in drawn(progress)
 
 
 def test_an_answer_that_is_sent_back_disappears_and_it_says_why() -> None:
     progress = Progress()
-    progress.tell("token", token("Wrong."))
-    progress.tell("token", token("Right.", replaces=True))
+    progress.add("token", token("Wrong."))
+    progress.add("token", token("Right.", replaces=True))
     assert "Wrong." not in drawn(progress)
     assert "Right." in drawn(progress)
     assert "written again" in drawn(progress)
@@ -40,13 +40,13 @@ def test_an_answer_that_is_sent_back_disappears_and_it_says_why() -> None:
 
 def test_a_step_that_begins_again_says_so() -> None:
     progress = Progress()
-    progress.tell("agent_start", {"role": "response", "attempt": 2})
+    progress.add("agent_start", {"role": "response", "attempt": 2})
     assert "response begins again, attempt 2" in " ".join(drawn(progress).split())
 
 
 def test_of_a_long_answer_the_end_is_seen() -> None:
     progress = Progress()
-    progress.tell("token", token("".join(f"line {number}\n" for number in range(50))))
+    progress.add("token", token("".join(f"line {number}\n" for number in range(50))))
     shown = drawn(progress)
     assert "line 49" in shown
     assert "line 9\n" not in shown
@@ -55,5 +55,5 @@ def test_of_a_long_answer_the_end_is_seen() -> None:
 
 def test_brackets_in_an_answer_are_no_markup() -> None:
     progress = Progress()
-    progress.tell("token", token("See [C1] and [/nothing]."))
+    progress.add("token", token("See [C1] and [/nothing]."))
     assert "[C1] and [/nothing]." in drawn(progress)

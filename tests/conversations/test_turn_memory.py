@@ -42,18 +42,18 @@ def conversation(envelope: Envelope) -> Conversation:
 def test_a_turn_stores_what_was_said_and_what_was_answered() -> None:
     envelope = ask("How?", NOBODY)
     end(envelope)
-    said = conversation(envelope).messages.values_list("role", "text")
-    assert list(said) == [("user", "How?"), ("assistant", "The answer.")]
+    messages = conversation(envelope).messages.values_list("role", "text")
+    assert list(messages) == [("user", "How?"), ("assistant", "The answer.")]
 
 
 def test_the_next_turn_sees_the_last_with_its_time() -> None:
     end(ask("How?", NOBODY, session="s"))
     history = ask("And then?", NOBODY, session="s").memory["history"]
-    assert [(said["role"], said["text"]) for said in history] == [
+    assert [(message["role"], message["text"]) for message in history] == [
         ("user", "How?"),
         ("assistant", "The answer."),
     ]
-    assert all(said["time"].startswith("20") for said in history)
+    assert all(message["time"].startswith("20") for message in history)
 
 
 def test_what_was_learnt_is_remembered() -> None:
@@ -98,7 +98,7 @@ def spoken(
 
 
 @pytest.mark.parametrize(
-    ("role", "status", "route", "kept"),
+    ("role", "status", "route", "remembered"),
     [
         (Role.COMMAND, Status.COMPLETED, None, "quality"),
         (Role.ESSENCE, Status.COMPLETED, None, "quality"),
@@ -111,11 +111,11 @@ def spoken(
     ],
 )
 def test_what_is_said_on_no_route_leaves_the_conversation_on_its_own(
-    role: Role, status: Status, route: str | None, kept: str
+    role: Role, status: Status, route: str | None, remembered: str
 ) -> None:
     spoken("How?", Role.QUALITY, route="documentation")
     assert spoken("And?", role, status, route) == "quality"
-    assert ask("And?", NOBODY, session="s").memory["last_agent"] == kept
+    assert ask("And?", NOBODY, session="s").memory["last_agent"] == remembered
 
 
 def test_a_first_question_that_is_asked_back_about_is_on_its_route() -> None:
@@ -124,13 +124,13 @@ def test_a_first_question_that_is_asked_back_about_is_on_its_route() -> None:
 
 
 def test_an_open_question_waits_for_the_reply_and_is_then_forgotten() -> None:
-    asked = {
+    payload = {
         "canonical_question": "How do I set it up?",
         "clarification_reason": "missing_context",
         "suggested_actions": ["the plugin", "the app"],
     }
     first = ask("How do I set it up?", NOBODY, session="s")
-    end(first, Status.AWAITING_USER, **asked)
+    end(first, Status.AWAITING_USER, **payload)
     assert conversation(first).status == Conversation.Status.AWAITING_USER
     second = ask("the plugin", NOBODY, session="s")
     assert second.memory["open_clarification"] == {

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from agents.names import INSTANCES, Role
-from assistant.lab.model_server import Asked, Said
+from assistant.lab.model_server import Call, Response
 from assistant.lab.scripted_replies import cited
 from tests.e2e.conftest import MOST_TURNS as LIMIT
 from tests.e2e.conftest import Answer, Docent, new_key
@@ -39,11 +39,11 @@ class Gates:
         self.asked: list[str] = []  # questions in the order of their calls
         self.closed: list[threading.Event] = []
 
-    def reply(self, asked: Asked) -> Said:
+    def reply(self, asked: Call) -> Response:
         """Answer the quick question at once, the slow one when its gate is opened."""
         question = SLOW if SLOW in asked.user else QUICK
         self.asked.append(question)
-        said = Said(cited(asked))
+        said = Response(cited(asked))
         if question == QUICK:
             return said
         self.closed.append(threading.Event())
@@ -81,7 +81,7 @@ def held(docent: Docent, server: Sensible, heavy: str) -> Iterator[tuple[Gates, 
         until(lambda: states(docent) == (AT_ONCE, LIMIT - AT_ONCE))
         yield gates, turns
     finally:
-        server.says("response", lambda asked: Said(cited(asked)))
+        server.says("response", lambda asked: Response(cited(asked)))
         while gates.closed:
             gates.open()
         ended = endings(docent, turns)

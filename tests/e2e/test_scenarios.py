@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from assistant.lab.model_server import Asked, Said
+from assistant.lab.model_server import Call, Response
 from assistant.lab.scripted_replies import cited, data, sensible
 from tests.e2e.conftest import CHECKOUT, Docent
 from tests.e2e.test_crashes import endings
@@ -79,7 +79,7 @@ def test_guardrails_and_router_ask_while_search_is_at_work(
 ) -> None:
     over = threading.Event()
     for role in ASKING:
-        server.says(role, lambda asked: Said(json.dumps(sensible(asked)), until=over))
+        server.says(role, lambda asked: Response(json.dumps(sensible(asked)), until=over))
     asked = {"message": "How do I stop a brew?", "collections": ["teapot"], "wait": False}
     turn = docent.call("POST", "/api/chat/", asked).body["turn_id"]
     until = time.monotonic() + PATIENCE_SECONDS
@@ -99,7 +99,9 @@ def test_a_russian_question_is_answered_in_russian_from_english_documents(
     docent: Docent, server: Sensible
 ) -> None:
     server.says("translation", {"text_eng": "How do I descale the heater?"})
-    server.says("response", lambda asked: Said(f"Наполните бак водой и кислотой. {marker(asked)}"))
+    server.says(
+        "response", lambda asked: Response(f"Наполните бак водой и кислотой. {marker(asked)}")
+    )
     reply = docent.ask("Как удалить накипь с нагревателя?")
     assert reply["status"] == "completed"
     assert reply["language"] == "ru"
@@ -109,11 +111,11 @@ def test_a_russian_question_is_answered_in_russian_from_english_documents(
     assert any("Russian" in asked.system + asked.user for asked in asked_of(server, "response"))
 
 
-def marker(asked: Asked) -> str:
+def marker(asked: Call) -> str:
     return cited(asked).rpartition(" ")[2]
 
 
-def asked_of(server: Sensible, prompt: str) -> list[Asked]:
+def asked_of(server: Sensible, prompt: str) -> list[Call]:
     return [asked for asked in server.server.ledger if asked.prompt == prompt]
 
 

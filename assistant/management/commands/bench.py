@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from argparse import ArgumentTypeError, _SubParsersAction
 from collections.abc import Callable
 from pathlib import Path
@@ -13,26 +12,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.table import Table
 
-from agents.names import Role
-from agents.steps import presence
-from assistant.lab import (
-    bench_answer,
-    bench_hops,
-    bench_inflight,
-    bench_ingest,
-    bench_search,
-    figures,
-    scripted_replies,
-)
-from assistant.lab.figures import Figures
-from assistant.lab.rehearsal import COLLECTION, rehearsing
-from assistant.local.processes import Child, end, python
-from assistant.management.commands.workers import consume
+from assistant.lab import bench_answer, bench_hops, bench_inflight, bench_ingest, bench_search
 from knowledge.errors import KnowledgeError
 
 Benches: TypeAlias = "_SubParsersAction[CommandParser]"
-START_SECONDS = 60.0
-WORKERS = ("manager", "agents", *bench_hops.QUEUES)
+Progress = Callable[[str], Any]
+Figures = dict[str, Any]
 
 
 class Command(BaseCommand):
@@ -47,8 +32,8 @@ class Command(BaseCommand):
         """Add the benches."""
         benches = parser.add_subparsers(dest="bench", required=True)
         with_langchain = (_search_arguments(benches), _ingest_arguments(benches))
-        for each in with_langchain:
-            each.add_argument(
+        for bench in with_langchain:
+            bench.add_argument(
                 "--langchain-python",
                 default="",
                 metavar="PATH",
@@ -59,29 +44,30 @@ class Command(BaseCommand):
             _answer_arguments(benches),
             _inflight_arguments(benches),
         )
-        for each in (*with_langchain, *others):
-            each.add_argument("--json", action="store_true")
+        for bench in (*with_langchain, *others):
+            bench.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Measure and print."""
         if options["bench"] == "hops":
             bench_hops.prepare()
         if options.get("worker"):
-            _consume(options["worker"])
-            return
+            bench_hops.consume(options["worker"])
+            sys.exit()
         if options.get("serve"):
             bench_inflight.serve(options["latency"])
             return
         call_command("migrate", verbosity=0)
         measure, table = BENCHES[options["bench"]]
         try:
-            measured = measure(options)
+            with Console(stderr=True).status(options["bench"]) as status:
+                figures = measure(options, status.update)
         except KnowledgeError as error:
             raise CommandError(str(error)) from error
         if options["json"]:
-            self.stdout.write(json.dumps(measured))
+            self.stdout.write(json.dumps(figures))
         else:
-            Console().print(table(measured, options))
+            Console().print(table(figures, options))
 
 
 def _hops_arguments(benches: Benches) -> CommandParser:
@@ -98,7 +84,7 @@ def _hops_arguments(benches: Benches) -> CommandParser:
         "checkpointer, if that is not the one of Docent",
     )
     # What a worker process of the bench is started with; not for people.
-    parser.add_argument("--worker", choices=WORKERS, help="internal")
+    parser.add_argument("--worker", choices=bench_hops.WORKERS, help="internal")
     return parser
 
 
@@ -139,64 +125,46 @@ def _inflight_arguments(benches: Benches) -> CommandParser:
     return parser
 
 
-def _hops(options: dict[str, Any]) -> Figures:
-    console = Console(stderr=True)
-    children = [Child(name, python("bench", "hops", "--worker", name), "cyan") for name in WORKERS]
-    for child in children:
-        child.begin(console)
-    try:
-        with console.status("starting the workers") as status:
-            _await_workers(children)
-            return bench_hops.measure(
-                status.update,
-                rounds=options["rounds"],
-                at_once=options["at_once"],
-                langgraph_python=options["vs_langgraph"],
-            )
-    finally:
-        end(child.process for child in children if child.process)
+def _hops(options: dict[str, Any], progress: Progress) -> Figures:
+    return bench_hops.measure(
+        progress,
+        rounds=options["rounds"],
+        at_once=options["at_once"],
+        langgraph_python=options["vs_langgraph"],
+    )
 
 
-def _search(options: dict[str, Any]) -> Figures:
-    with Console(stderr=True).status("search") as status:
-        return bench_search.run(
-            options["chunks"], status.update, langchain_python=options["langchain_python"]
-        )
+def _search(options: dict[str, Any], progress: Progress) -> Figures:
+    return bench_search.measure(
+        options["chunks"], progress, langchain_python=options["langchain_python"]
+    )
 
 
-def _ingest(options: dict[str, Any]) -> Figures:
-    with Console(stderr=True).status("ingest") as status:
-        return bench_ingest.run(
-            options["folder"], status.update, langchain_python=options["langchain_python"]
-        )
+def _ingest(options: dict[str, Any], progress: Progress) -> Figures:
+    return bench_ingest.measure(
+        options["folder"], progress, langchain_python=options["langchain_python"]
+    )
 
 
-def _answer(options: dict[str, Any]) -> Figures:
-    usual = scripted_replies.Usual(options["seconds"])
-    with (
-        Console(stderr=True).status("answer") as status,
-        rehearsing(usual.reply, cached=True) as server,
-    ):
-        status.update("one turn")
-        waiting = bench_answer.waiting(server, COLLECTION, options["seconds"])
-        usual.seconds = 0.0
-        again = bench_answer.repeated(server, COLLECTION, options["questions"], status.update)
-        return {"seconds": options["seconds"], "waiting": waiting, "repeated": again}
+def _answer(options: dict[str, Any], progress: Progress) -> Figures:
+    return bench_answer.measure(options["seconds"], options["questions"], progress)
 
 
-def _inflight(options: dict[str, Any]) -> Figures:
+def _inflight(options: dict[str, Any], progress: Progress) -> Figures:
     plan = bench_inflight.Plan(
         options["turns"], options["latency"], options["concurrency"], options["copies"]
     )
-    return bench_inflight.measure(plan, Console(stderr=True))
+    return bench_inflight.measure(plan, progress)
 
 
-BENCHES: dict[str, tuple[Callable[..., Figures], Callable[..., Table]]] = {
-    "hops": (_hops, figures.of_hops),
-    "search": (_search, figures.of_search),
-    "ingest": (_ingest, figures.of_ingest),
-    "answer": (_answer, figures.of_answer),
-    "inflight": (_inflight, figures.of_inflight),
+Measure = Callable[[dict[str, Any], Progress], Figures]
+Show = Callable[[Figures, dict[str, Any]], Table]
+BENCHES: dict[str, tuple[Measure, Show]] = {
+    "hops": (_hops, lambda figures, options: bench_hops.table(figures, options["at_once"])),
+    "search": (_search, lambda figures, _: bench_search.table(figures)),
+    "ingest": (_ingest, lambda figures, _: bench_ingest.table(figures)),
+    "answer": (_answer, lambda figures, _: bench_answer.table(figures)),
+    "inflight": (_inflight, lambda figures, _: bench_inflight.table(figures)),
 }
 
 
@@ -204,20 +172,3 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise ArgumentTypeError(f"{text!r} is no number above 0")
     return int(text)
-
-
-def _consume(name: str) -> None:
-    if name in bench_hops.QUEUES:
-        bench_hops.consume(name)
-    else:
-        consume([role for role in Role if (role is Role.MANAGER) == (name == "manager")])
-    sys.exit()
-
-
-def _await_workers(children: list[Child]) -> None:
-    until = time.monotonic() + START_SECONDS
-    while presence.missing_roles():
-        died = any(child.process and child.process.poll() is not None for child in children)
-        if died or time.monotonic() > until:
-            raise CommandError("The workers of the bench did not start.")
-        time.sleep(0.1)

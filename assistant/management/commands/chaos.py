@@ -3,12 +3,12 @@
 import json
 import os
 import random
-import socket
 import subprocess
 import sys
 import threading
 import time
 from argparse import ArgumentTypeError
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,12 @@ from django.db import DatabaseError, connection
 from rich.console import Console
 
 from assistant.health import missing_parts
-from assistant.lab import chaos_report, chaos_stack
+from assistant.lab import chaos_report
 from assistant.lab.chaos_load import SESSION, Failing, Load, under_way
-from assistant.lab.chaos_report import Committed, Reckoning, Recovery, reckon, recoveries
-from assistant.lab.chaos_stack import Stack, running
+from assistant.lab.chaos_report import CommittedFault, Recovery, Tally, recoveries, tally
+from assistant.lab.chaos_stack import Stack, commit_fault, running
 from assistant.lab.model_server import ModelServer, serving
+from assistant.lab.rehearsal import WITHOUT_CACHES, free_port
 from assistant.local.processes import python
 from assistant.local.servers import POSTGRES, REDIS
 from conversations.models import Conversation, Message
@@ -34,12 +35,12 @@ SERVERS = (POSTGRES, REDIS)
 READY_SECONDS = 120.0
 # A turn may take its deadline after the last fault, and the sweeper a moment to say so.
 AFTER_SECONDS = 180.0
-MODELS = {
+ENVIRONMENT = {
     "GEN_MODEL": "fake@scripted",
     "ENRICHMENT_MODEL": "none",
     "ROUTES": "documentation,fallback",
     "MAX_TURNS_PER_KEY": "1000",
-    **{f"CACHE_{kind}_SECONDS": "0" for kind in ("MODEL", "TRANSLATION", "QUALITY", "SEARCH")},
+    **WITHOUT_CACHES,
 }
 
 
@@ -57,14 +58,14 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=None, help="repeats a run's chances")
         parser.add_argument("--write", type=Path, metavar="FILE", help="e.g. docs/reliability.md")
         parser.add_argument("--json", action="store_true")
-        given = parser.add_argument_group("servers that are not Docent's own")
-        given.add_argument(
+        servers = parser.add_argument_group("servers that are not Docent's own")
+        servers.add_argument(
             "--given",
             action="store_true",
             help="use DATABASE_URL and REDIS_URL: an empty database, and a Redis that is flushed",
         )
         for name in SERVERS:
-            given.add_argument(
+            servers.add_argument(
                 f"--restart-{name}", default="", metavar="COMMAND", help=f"restarts {name}"
             )
 
@@ -83,16 +84,16 @@ class Command(BaseCommand):
         if Conversation.objects.exists():
             raise CommandError("The database holds conversations. Give chaos an empty one.")
         with serving(Failing(random.Random(seed)).reply) as server:  # noqa: S311 it has to repeat
-            found, recovered = self._run(options, seed, server, console)
-        told = chaos_report.Run(found, recovered, seed, options["minutes"])
+            counts, recovered = self._run(options, seed, server, console)
+        report = chaos_report.Run(counts, recovered, seed, options["minutes"])
         if options["json"]:
-            self.stdout.write(json.dumps(told.as_json(), indent=2))
+            self.stdout.write(json.dumps(report.as_json(), indent=2))
         else:
-            Console().print(told.tables())
+            Console().print(report.tables())
         if options["write"]:
-            options["write"].write_text(told.page(), encoding="utf-8")
+            options["write"].write_text(report.page(), encoding="utf-8")
             console.print(f"Wrote {options['write']}")
-        sys.exit(0 if found.holds else 1)
+        sys.exit(0 if counts.holds else 1)
 
     def _run(
         self,
@@ -100,29 +101,29 @@ class Command(BaseCommand):
         seed: int,
         server: ModelServer,
         console: Console,
-    ) -> tuple[Reckoning, list[Recovery]]:
-        os.environ.update(MODELS, SCRIPTED_BASE_URL=server.base_url)
-        port = _free_port()
-        key = _prepared()
+    ) -> tuple[Tally, list[Recovery]]:
+        os.environ.update(ENVIRONMENT, SCRIPTED_BASE_URL=server.base_url)
+        port = free_port()
+        key = _prepare()
         # One for each thread that draws, so that what one does changes nothing for the other.
         asking, breaking = random.Random(seed + 1), random.Random(seed + 2)  # noqa: S311 it has to repeat
         restarts = {name: options[f"restart_{name}"] for name in SERVERS if options["given"]}
         with running(port, restarts, console) as stack:
-            _await(console)
+            _await_readiness(console)
             load = Load(port, key, COLLECTION, options["at_once"], options["turns"], asking)
-            begins = threading.Thread(target=_patiently, args=(load,), daemon=True)
-            begins.start()
-            committed = _break(stack, options, breaking, begins, console)
+            loading = threading.Thread(target=_load, args=(load,), daemon=True)
+            loading.start()
+            faults = _break(stack, options, breaking, loading, console)
             load.ending.set()
-            begins.join()
+            loading.join()
             console.print(f"{len(load.turns)} turns accepted; waiting for the last to end")
-            _await(console)
-            turns = load.turns | _accepted_unheard()
-            _wait(list(turns))
-            return reckon(turns, load.refused, server.ledger), recoveries(turns, committed)
+            _await_readiness(console)
+            turns = load.turns | _unheard_turns()
+            _await_end(list(turns))
+            return tally(turns, load.refused, server.ledger), recoveries(turns, faults)
 
 
-def _prepared() -> str:
+def _prepare() -> str:
     """Ingest the documentation and return a key for the load."""
     # In a process of its own, so that this one never holds the embedding model.
     subprocess.run(  # noqa: S603 our own command line
@@ -130,54 +131,43 @@ def _prepared() -> str:
         stdout=subprocess.DEVNULL,
         check=True,
     )
-    told = _Captured()
-    call_command("apikey", "create", "chaos", "--staff", stdout=told)
-    return told.text.strip()
-
-
-class _Captured:
-    """Keeps what a command writes."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    def write(self, text: str) -> int:
-        self.text += text
-        return len(text)
+    output = StringIO()
+    call_command("apikey", "create", "chaos", "--staff", stdout=output)
+    return output.getvalue().strip()
 
 
 def _break(
     stack: Stack,
     options: dict[str, Any],
     chance: random.Random,
-    begins: threading.Thread,
+    loading: threading.Thread,
     console: Console,
-) -> list[Committed]:
-    committed = []
-    until = time.monotonic() + options["minutes"] * 60
-    while time.monotonic() < until and begins.is_alive():
+) -> list[CommittedFault]:
+    faults = []
+    deadline = time.monotonic() + options["minutes"] * 60
+    while time.monotonic() < deadline and loading.is_alive():
         time.sleep(chance.uniform(0.5, 1.5) * options["pause"])
-        if done := chaos_stack.one(stack, chance, console):
-            committed.append(done)
-    return committed
+        if fault := commit_fault(stack, chance, console):
+            faults.append(fault)
+    return faults
 
 
-def _accepted_unheard() -> dict[str, str]:
+def _unheard_turns() -> dict[str, str]:
     """Return the turns of the run with their marks: of some, no client heard the number."""
-    asked = Message.objects.filter(
+    questions = Message.objects.filter(
         role=Message.Author.USER, conversation__session__startswith=SESSION
     )
-    found = asked.values_list("turn", "conversation__session")
-    return {str(turn): session.removeprefix(SESSION) for turn, session in found}
+    turns = questions.values_list("turn", "conversation__session")
+    return {str(turn): session.removeprefix(SESSION) for turn, session in turns}
 
 
-def _wait(turns: list[str]) -> None:
-    until = time.monotonic() + AFTER_SECONDS
-    while under_way(turns) and time.monotonic() < until:
+def _await_end(turns: list[str]) -> None:
+    deadline = time.monotonic() + AFTER_SECONDS
+    while under_way(turns) and time.monotonic() < deadline:
         time.sleep(0.5)
 
 
-def _patiently(load: Load) -> None:
+def _load(load: Load) -> None:
     """Keep the load up while the database comes and goes."""
     while not load.ending.is_set() and len(load.turns) < load.most:
         try:
@@ -187,10 +177,10 @@ def _patiently(load: Load) -> None:
             time.sleep(0.5)
 
 
-def _await(console: Console) -> None:
-    until = time.monotonic() + READY_SECONDS
+def _await_readiness(console: Console) -> None:
+    deadline = time.monotonic() + READY_SECONDS
     while problems := _problems():
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise CommandError(f"Docent did not become ready: {' '.join(problems)}")
         time.sleep(0.5)
     console.print("ready")
@@ -202,12 +192,6 @@ def _problems() -> list[str]:
     except (DatabaseError, redis.RedisError) as error:
         connection.close()
         return [str(error)]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _positive(text: str) -> float:

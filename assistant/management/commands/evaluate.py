@@ -1,4 +1,4 @@
-"""Evaluate: how well documents are read, passages found, gaps known and orders withstood."""
+"""evaluate: how well documents are read, passages found, gaps known and orders withstood."""
 
 import json
 import sys
@@ -11,20 +11,19 @@ from typing import IO, Any, TypeAlias, cast
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console, RenderableType
-from rich.table import Table
 
 from assistant.lab import (
     answerability,
     bench_answer,
     citation_quality,
-    evaluation_tables,
     injection,
+    judged_data,
     parsing_quality,
     retrieval,
 )
-from assistant.lab.evaluation_tables import svg
-from assistant.lab.judged_folder import Unjudgeable, apart, finish, judged, keep, named_after
+from assistant.lab.judged_data import Unjudgeable
 from assistant.lab.rehearsal import rehearsing
+from assistant.lab.retrieval_chart import svg
 from assistant.lab.scripted_replies import Obedient
 from knowledge.collections import named
 from knowledge.errors import KnowledgeError
@@ -44,45 +43,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the kinds and their arguments."""
         kinds = parser.add_subparsers(dest="kind", required=True)
-        found = kinds.add_parser(
-            "retrieval",
-            help="whether the right passages are found: a folder of corpus.jsonl[.gz] (id, title, "
-            "text), queries.jsonl (id, text, rewrite?) and qrels.tsv",
-        )
-        found.add_argument("folder", type=Path, metavar="FOLDER")
-        found.add_argument(
-            "--collection", default="", metavar="NAME", help="keep the passages under this name"
-        )
-        found.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures as SVG")
-        known = kinds.add_parser(
-            "answerability",
-            help="whether a search knows when it found nothing: a file of lines with question and "
-            "answerable",
-        )
-        known.add_argument("file", type=Path, metavar="FILE")
-        known.add_argument(
-            "--collection", nargs="+", default=[], metavar="NAME", help="all when left out"
-        )
-        known.add_argument(
-            "--documents", nargs="+", default=[], type=Path, metavar="PATH",
-            help="take these in first, into a collection of their own, and search it",
-        )  # fmt: skip
-        read = kinds.add_parser(
-            "parsing",
-            help="how near what is read comes to expected Markdown: a folder with "
-            "<format>/sources/<file> and <format>/groundtruth/<file>.md, or with one document in "
-            "several formats, files of one name",
-        )
-        read.add_argument("folder", type=Path, metavar="FOLDER")
-        marked = kinds.add_parser(
-            "golden", help="how many of the documents marked as answers are found, per collection"
-        )
-        marked.add_argument("collections", nargs="+", metavar="COLLECTION")
         for kind, measure in (
-            (found, measure_retrieval),
-            (marked, measure_golden),
-            (known, measure_answerability),
-            (read, measure_parsing),
+            (_retrieval_arguments(kinds), measure_retrieval),
+            (_golden_arguments(kinds), measure_golden),
+            (_answerability_arguments(kinds), measure_answerability),
+            (_parsing_arguments(kinds), measure_parsing),
             (_citations_arguments(kinds), measure_citations),
             (_injection_arguments(kinds), measure_injection),
         ):
@@ -107,6 +72,56 @@ class Command(BaseCommand):
             Console(file=out, no_color=options["no_color"]).print(table)
         if options["kind"] == "injection" and any(map(injection.broken, figures.values())):
             sys.exit(1)
+
+
+def _retrieval_arguments(kinds: Kinds) -> ArgumentParser:
+    parser = kinds.add_parser(
+        "retrieval",
+        help="whether the right passages are found: a folder of corpus.jsonl[.gz] (id, title, "
+        "text), queries.jsonl (id, text, rewrite?) and qrels.tsv",
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument(
+        "--collection", default="", metavar="NAME", help="keep the passages under this name"
+    )
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures as SVG")
+    return parser
+
+
+def _golden_arguments(kinds: Kinds) -> ArgumentParser:
+    parser = kinds.add_parser(
+        "golden", help="how many of the documents marked as answers are found, per collection"
+    )
+    parser.add_argument("collections", nargs="+", metavar="COLLECTION")
+    return parser
+
+
+def _answerability_arguments(kinds: Kinds) -> ArgumentParser:
+    parser = kinds.add_parser(
+        "answerability",
+        help="whether a search knows when it found nothing: a file of lines with question and "
+        "answerable",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument(
+        "--collection", nargs="+", default=[], metavar="NAME", help="all when left out"
+    )
+    parser.add_argument(
+        "--documents", nargs="+", default=[], type=Path, metavar="PATH",
+        help="take these in first, into a collection of their own, and search it",
+    )  # fmt: skip
+    return parser
+
+
+def _parsing_arguments(kinds: Kinds) -> ArgumentParser:
+    parser = kinds.add_parser(
+        "parsing",
+        help="how near what is read comes to expected Markdown: a folder with "
+        "<format>/sources/<file> and <format>/groundtruth/<file>.md, or with one document in "
+        "several formats, files of one name",
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    return parser
 
 
 def _citations_arguments(kinds: Kinds) -> ArgumentParser:
@@ -137,45 +152,20 @@ def measure_retrieval(options: dict[str, Any]) -> Result:
     plot: Path | None = options["plot"]
     if plot and plot.suffix.lower() != ".svg":
         raise CommandError(f"--plot {plot}: pictures are drawn as SVG; name a file that ends so.")
-    data = judged(options["folder"])
-    kept = keep(data, name=options["collection"], work=done)
+    folder = judged_data.read_folder(options["folder"])
+    collection = judged_data.take_in(folder, name=options["collection"], work=watched_work)
     with progress_bar("questions") as watch:
-        figures = retrieval.evaluate(kept, watch)
+        figures = retrieval.evaluate(collection, watch)
     title = (
-        f"{options['folder'].resolve().name}: {len(data.questions):,} questions "
-        f"over {data.size:,} passages"
+        f"{options['folder'].resolve().name}: {len(folder.questions):,} questions "
+        f"over {folder.size:,} passages"
     )
     if plot:
         try:
             plot.write_text(svg(figures, title), encoding="utf-8")
         except OSError as error:
             raise CommandError(f"--plot {plot}: {error.strerror}.") from error
-    return figures, evaluation_tables.of_retrieval(figures, title, kept)
-
-
-def measure_answerability(options: dict[str, Any]) -> Result:
-    """Take documents in if there are any, and ask every question."""
-    questions = answerability.questions_of(options["file"])
-    collections = list(options["collection"])
-    if options["documents"]:
-        collections.append(documents(options["documents"], options["file"]))
-    with progress_bar("questions") as watch:
-        figures = answerability.evaluate(questions, collections, watch)
-    return figures, evaluation_tables.of_answerability(figures)
-
-
-def documents(paths: list[Path], file: Path) -> str:
-    """Bring the collection made for these paths to what they say; return its name."""
-    digest = sha256("\0".join(sorted(str(path.resolve()) for path in paths)).encode())
-    name = named_after(file.resolve().parent.name, digest.hexdigest())
-    apart(name)
-    finish(plan(name, paths=paths), done)
-    return name
-
-
-def done(job: uuid.UUID) -> None:
-    """Do the job under a progress bar, or watch the worker that does."""
-    watched(Ingest.objects.get(pk=job), Console(stderr=True))
+    return figures, retrieval.table(figures, title, collection)
 
 
 def measure_golden(options: dict[str, Any]) -> Result:
@@ -183,8 +173,33 @@ def measure_golden(options: dict[str, Any]) -> Result:
     figures = {}
     for collection in named(options["collections"]):
         with progress_bar(f"golden questions to {collection.name}"):
-            figures[collection.name] = retrieval.figures(collection)
-    return figures, evaluation_tables.of_golden(figures)
+            figures[collection.name] = retrieval.golden_figures(collection)
+    return figures, retrieval.golden_table(figures)
+
+
+def measure_answerability(options: dict[str, Any]) -> Result:
+    """Take documents in if there are any, and ask every question."""
+    questions = answerability.questions_of(options["file"])
+    collections = list(options["collection"])
+    if options["documents"]:
+        collections.append(collection_of(options["documents"], options["file"]))
+    with progress_bar("questions") as watch:
+        figures = answerability.evaluate(questions, collections, watch)
+    return figures, answerability.table(figures)
+
+
+def collection_of(paths: list[Path], file: Path) -> str:
+    """Bring the collection made for these paths to what they say; return its name."""
+    digest = sha256("\0".join(sorted(str(path.resolve()) for path in paths)).encode())
+    name = judged_data.collection_name(file.resolve().parent.name, digest.hexdigest())
+    judged_data.make_apart(name)
+    judged_data.finish(plan(name, paths=paths), watched_work)
+    return name
+
+
+def watched_work(job: uuid.UUID) -> None:
+    """Do the job under a progress bar, or watch the worker that does."""
+    watched(Ingest.objects.get(pk=job), Console(stderr=True))
 
 
 def measure_parsing(options: dict[str, Any]) -> Result:
@@ -196,12 +211,13 @@ def measure_parsing(options: dict[str, Any]) -> Result:
             f"{folder}: there is no <format>/sources/<file> in it, and no document in several "
             "formats (such as manual.md and manual.html)."
         )
-    return [vars(row) for row in rows], evaluation_tables.of_parsing(rows)
+    return [vars(row) for row in rows], parsing_quality.table(rows)
 
 
 def measure_citations(options: dict[str, Any]) -> Result:
     """Compare what is said of each claim with its label."""
-    return citation_quality.measure(options["file"])
+    figures = citation_quality.evaluate(citation_quality.claims_of(options["file"]))
+    return figures, citation_quality.table(figures)
 
 
 def measure_injection(options: dict[str, Any]) -> Result:
@@ -211,14 +227,10 @@ def measure_injection(options: dict[str, Any]) -> Result:
     call_command("migrate", verbosity=0)
     with rehearsing(model.reply) as server, progress_bar("orders") as watch:
         figures = injection.evaluate(
-            orders, server, model, lambda text, where: bench_answer.ask(text, where).turn, watch
+            orders,
+            server,
+            model,
+            lambda text, collection: bench_answer.ask(text, collection).turn,
+            watch,
         )
-    return figures, of_injection(figures)
-
-
-def of_injection(figures: dict[str, dict[str, int]]) -> RenderableType:
-    """Return a line per place; every column but that of the turns should be 0."""
-    table = Table("the order stands in", "turns", *injection.COUNTS, title_justify="left")
-    for place, counts in figures.items():
-        table.add_row(place, *map(str, counts.values()))
-    return table
+    return figures, injection.table(figures)

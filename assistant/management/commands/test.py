@@ -1,4 +1,4 @@
-"""Test: runs the tests on servers of their own; every argument goes to pytest.
+"""test: runs the tests on servers of their own; every argument goes to pytest.
 
 All of them, or those of folders, run side by side: as many at once as there are cores, and one
 more, since the end-to-end tests mostly wait. Files, single tests and `-k` run in one process, and
@@ -51,8 +51,10 @@ def environment() -> dict[str, str]:
     """
     if not sys.pycache_prefix:
         return {**os.environ}
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"PYTHONPYCACHEPREFIX": sys.pycache_prefix}
+    others = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
+    return others | {"PYTHONPYCACHEPREFIX": sys.pycache_prefix}
 
 
 def side_by_side(words: list[str]) -> list[str]:

@@ -24,8 +24,8 @@ from knowledge.models import Collection
 
 OWN_DOCUMENTATION = "docent"
 ADMIN = "admin"
-TELL_SECONDS = 20.0
-KEEP_SECONDS = 3.0
+NOTICE_SECONDS = 20.0
+CHECK_SECONDS = 3.0
 
 
 class Command(BaseCommand):
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             console.print("Others can reach this address: the start page is for staff only.")
         console.print("Preparing the database")
         call_command("migrate", verbosity=0, interactive=False)
-        self._admin(console)
+        _make_admin(console)
         connection.close()
 
         def announce() -> None:
@@ -65,19 +65,20 @@ class Command(BaseCommand):
         shared_servers.leave(wait=True)
         sys.exit(code)
 
-    def _admin(self, console: Console) -> None:
-        if User.objects.filter(is_superuser=True).exists():
-            return
-        password = secrets.token_urlsafe(9)
-        try:
-            User.objects.create_superuser(ADMIN, password=password)
-        except IntegrityError:
-            # Another `up` on this database was faster, and has shown its password.
-            return
-        console.print(
-            f"Made an admin login. It is shown only now:\n"
-            f"    user [bold]{ADMIN}[/]  password [bold]{password}[/]"
-        )
+
+def _make_admin(console: Console) -> None:
+    if User.objects.filter(is_superuser=True).exists():
+        return
+    password = secrets.token_urlsafe(9)
+    try:
+        User.objects.create_superuser(ADMIN, password=password)
+    except IntegrityError:
+        # Another `up` on this database was faster, and has shown its password.
+        return
+    console.print(
+        f"Made an admin login. It is shown only now:\n"
+        f"    user [bold]{ADMIN}[/]  password [bold]{password}[/]"
+    )
 
 
 def _ingest_documentation(console: Console) -> None:
@@ -87,30 +88,30 @@ def _ingest_documentation(console: Console) -> None:
     ):
         return
     # In a process of its own, so that this one never holds the embedding model.
-    done = subprocess.run(  # noqa: S603 our own command line
+    process = subprocess.run(  # noqa: S603 our own command line
         python("ingest", str(settings.BASE_DIR / "docs"), "--collection", OWN_DOCUMENTATION),
         capture_output=True,
         text=True,
         check=False,
     )
-    if done.returncode:
-        console.print(f"[red]Docent's own documentation was not ingested.[/]\n{done.stderr}")
+    if process.returncode:
+        console.print(f"[red]Docent's own documentation was not ingested.[/]\n{process.stderr}")
 
 
 def _keep_servers() -> None:
     """Start the embedded servers again should their keeper be killed; costs next to nothing."""
     while True:
-        time.sleep(KEEP_SECONDS)
+        time.sleep(CHECK_SECONDS)
         shared_servers.join()
 
 
 def _await_readiness(console: Console) -> None:
-    told = time.monotonic()
+    last_notice = time.monotonic()
     while problems := missing_parts():
         time.sleep(0.3)
-        if time.monotonic() - told > TELL_SECONDS:
+        if time.monotonic() - last_notice > NOTICE_SECONDS:
             console.print(f"[yellow]Not ready yet: {' '.join(problems)}[/]")
-            told = time.monotonic()
+            last_notice = time.monotonic()
     connection.close()
 
 

@@ -60,8 +60,8 @@ class Command(BaseCommand):
         elif options["together"] or len(names) == 1:
             consume(names)
         else:
-            wanted = names or list(NAMES) if options["each"] else names
-            sys.exit(supervise(processes(wanted, copies=options["copies"])))
+            chosen = names or list(NAMES) if options["each"] else names
+            sys.exit(supervise(processes(chosen, copies=options["copies"])))
 
 
 def processes(names: list[str], *, copies: int = 1) -> dict[str, list[str]]:

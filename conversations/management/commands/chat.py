@@ -13,8 +13,8 @@ from agents.names import Role, Status
 from conversations.answers import reply
 from conversations.api import SESSION
 from conversations.errors import ConversationError
-from conversations.services import Asker, ask, usable, wait
-from conversations.terminal import crew, watch
+from conversations.services import Asker, ask, checked, wait
+from conversations.terminal import watch, workers
 from knowledge.collections import named
 from knowledge.errors import UnknownCollection
 
@@ -45,8 +45,8 @@ class Command(BaseCommand):
             if not SESSION.match(session):
                 raise CommandError("--session takes 1 to 64 letters, digits, '.', ':', '_' or '-'.")
             if options["question"] is not None:
-                usable(options["question"])
-            with crew(self.console):
+                checked(options["question"])
+            with workers(self.console):
                 if options["question"] is not None:
                     sys.exit(self._ask(options["question"], session))
                 self._talk(session)
@@ -68,34 +68,34 @@ class Command(BaseCommand):
         envelope = ask(text, Asker(None), session=session, collections=self.options["collection"])
         if not self.options["json"]:
             watch(self.console, envelope)
-        said = reply(wait(envelope))
+        result = reply(wait(envelope))
         if self.options["json"]:
-            self.stdout.write(json.dumps(said, indent=2, ensure_ascii=False))
+            self.stdout.write(json.dumps(result, indent=2, ensure_ascii=False))
         else:
-            self._show(said)
-        return exit_code(said)
+            self._show(result)
+        return exit_code(result)
 
-    def _show(self, said: dict[str, Any]) -> None:
-        self.console.print(Markdown(said["reply"]))
-        for action in said["suggested_actions"]:
+    def _show(self, result: dict[str, Any]) -> None:
+        self.console.print(Markdown(result["reply"]))
+        for action in result["suggested_actions"]:
             self.console.print(f"  [cyan]→[/] {action}")
         self.console.print(
-            f"[dim]{said['status']}, {said['mode']}, {said['usage']['seconds']} s{_spent(said)}, "
-            f"turn {said['turn_id']}[/]\n"
+            f"[dim]{result['status']}, {result['mode']}, {result['usage']['seconds']} s"
+            f"{_spent(result)}, turn {result['turn_id']}[/]\n"
         )
 
 
-def _spent(said: dict[str, Any]) -> str:
+def _spent(result: dict[str, Any]) -> str:
     """What models took for it; nothing when none was asked."""
-    usage = said["usage"]
+    usage = result["usage"]
     if not usage["model_calls"] + usage["cached_calls"]:
         return ""
     cost = "cost not known" if usage["cost"] is None else f"{usage['cost']:.6f} USD"
     return f", {usage['model_calls']} model calls, {usage['cached_calls']} cached, {cost}"
 
 
-def exit_code(said: dict[str, Any]) -> int:
+def exit_code(result: dict[str, Any]) -> int:
     """Return 0 for an answer, 3 for a question back, 1 for a turn that came to nothing."""
-    if said["status"] == Status.AWAITING_USER or said["last_agent"] == Role.CLARIFICATION:
+    if result["status"] == Status.AWAITING_USER or result["last_agent"] == Role.CLARIFICATION:
         return CLARIFICATION
-    return ANSWERED if said["status"] == Status.COMPLETED else FAILED
+    return ANSWERED if result["status"] == Status.COMPLETED else FAILED

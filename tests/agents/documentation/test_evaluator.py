@@ -4,10 +4,10 @@ from typing import Any
 
 from agents.documentation.evaluator import evaluate
 from tests.agents.passages import PASSAGES
-from tests.scripted import Said, Scripted, shaped
+from tests.scripted import Response, Scripted, shaped
 
 
-def verdict(**values: Any) -> Said:
+def verdict(**values: Any) -> Response:
     usual = {"sufficient": True, "usable": True, "missing": "", "refined_query": ""}
     return shaped(**usual | {"confidence": 1} | values)
 
@@ -108,7 +108,7 @@ def test_what_is_only_missing_at_the_side_goes_along_as_a_limitation(models: Scr
 
 
 def test_without_a_usable_reply_the_terms_decide_and_it_says_why(models: Scripted) -> None:
-    models.says("evaluator", Said("I cannot say."))
+    models.says("evaluator", Response("I cannot say."))
     payload = {"canonical_question": "How do I descale it?", "search_results": PASSAGES}
     done = evaluate.perform(payload, models.model("evaluator"))
     assert done.mode == "extractive"

@@ -10,7 +10,7 @@ from agents.documentation.response import answer
 from agents.words import LOCALES, Phrase
 from tests.agents.documentation.test_response import ShownTokens
 from tests.agents.passages import PASSAGES
-from tests.scripted import Said, Scripted, shaped
+from tests.scripted import Response, Scripted, shaped
 
 QUESTION = "How do I descale the machine?"
 
@@ -150,7 +150,7 @@ def test_what_response_took_out_is_shown_and_counted(models: Scripted) -> None:
 
 
 def test_without_a_usable_verdict_support_and_relevance_decide(models: Scripted) -> None:
-    models.says("quality", Said("fine by me"))
+    models.says("quality", Response("fine by me"))
     done = judge.perform(draft(), models.model("quality"))
     assert done.mode == "extractive"
     assert done.degraded.startswith("malformed")
@@ -165,7 +165,7 @@ def by_model(models: Scripted, text: str, **payload: Any) -> dict[str, Any]:
         "search_results": PASSAGES,
     } | payload
     prepared = material | assemble(material)
-    models.says("response", Said(text))
+    models.says("response", Response(text))
     return prepared | answer.perform(prepared, models.model("response")).writes
 
 

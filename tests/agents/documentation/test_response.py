@@ -11,7 +11,7 @@ from agents.documentation.response import answer
 from agents.llm.model import Model
 from agents.llm.token_stream import TokenStream
 from tests.agents.passages import PASSAGES
-from tests.scripted import Said, Scripted
+from tests.scripted import Response, Scripted
 
 
 def answered(question: str, **payload: Any) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def written(
     models: Scripted, text: str, tokens: ShownTokens | None = None, **payload: Any
 ) -> dict[str, Any]:
     """What becomes of the model's text."""
-    models.says("response", Said(text))
+    models.says("response", Response(text))
     return answer.perform(prepared(**payload), model(models, tokens)).writes
 
 
@@ -247,7 +247,7 @@ def test_markers_that_the_model_forgot_are_added_and_the_text_replaced(models: S
 @pytest.mark.parametrize("text", ['{"answer": "x"}', "Das Entkalken dauert etwa zwanzig Minuten."])
 def test_a_reply_without_citations_gives_way_to_quotes(models: Scripted, text: str) -> None:
     tokens = ShownTokens()
-    models.says("response", Said(text))
+    models.says("response", Response(text))
     done = answer.perform(prepared(), model(models, tokens))
     assert done.mode == "extractive"
     assert done.degraded.startswith("malformed")
@@ -256,7 +256,7 @@ def test_a_reply_without_citations_gives_way_to_quotes(models: Scripted, text: s
 
 
 def test_a_cut_answer_ends_with_a_whole_sentence_and_says_so(models: Scripted) -> None:
-    models.says("response", Said(f"{STEPS}\n3. Rinse the", finish="length"))
+    models.says("response", Response(f"{STEPS}\n3. Rinse the", finish="length"))
     writes = answer.perform(prepared(), model(models)).writes
     assert writes["response"].startswith(STEPS + "\n\nSources:")
     assert "RESPONSE_MAX_TOKENS" in writes["generation_error"]
@@ -272,8 +272,8 @@ def test_an_answer_written_again_says_that_the_first_is_void(models: Scripted) -
 
 def test_a_text_that_begins_again_replaces_what_was_told(models: Scripted) -> None:
     tokens = ShownTokens()
-    whole = Said(STEPS)
-    models.says("response", Said(STEPS, cut_after=4), whole)
+    whole = Response(STEPS)
+    models.says("response", Response(STEPS, cut_after=4), whole)
     writes = answer.perform(prepared(), model(models, tokens)).writes
     assert tokens.text == writes["response"]
     assert "!" in tokens.seen

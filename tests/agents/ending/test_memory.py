@@ -8,7 +8,7 @@ from agents.contract import REGISTRY
 from agents.ending.memory import MOST_WAITING, WAITING_BYTES
 from agents.ending.summary import LONGEST_LINE, LONGEST_SUMMARY, shortened
 from agents.names import Role
-from tests.scripted import Said, Scripted, shaped
+from tests.scripted import Response, Scripted, shaped
 
 LEAVING = [
     {"role": "user", "text": "How do I descale the kettle?", "time": "2026-11-20T10:00:00+00:00"},
@@ -78,7 +78,7 @@ def left(*texts: str) -> list[dict[str, str]]:
     ]
 
 
-def failed(models: Scripted, said: Said, **memory: Any) -> dict[str, Any]:
+def failed(models: Scripted, said: Response, **memory: Any) -> dict[str, Any]:
     models.says("memory", said)
     done = REGISTRY[Role.MEMORY].perform(memory, models.model("memory"))
     assert done.mode == "extractive"
@@ -87,8 +87,12 @@ def failed(models: Scripted, said: Said, **memory: Any) -> dict[str, Any]:
     return update
 
 
-@pytest.mark.parametrize("said", [Said("Nonsense"), Said(status=401), shaped(summary="x" * 9000)])
-def test_after_a_failure_messages_are_noted_and_leave_again(models: Scripted, said: Said) -> None:
+@pytest.mark.parametrize(
+    "said", [Response("Nonsense"), Response(status=401), shaped(summary="x" * 9000)]
+)
+def test_after_a_failure_messages_are_noted_and_leave_again(
+    models: Scripted, said: Response
+) -> None:
     update = failed(models, said, summary="The user is Ana.", leaving=left("First.", ORDER))
     assert update["until"] is None
     assert "The user is Ana." in update["summary"]
@@ -97,9 +101,11 @@ def test_after_a_failure_messages_are_noted_and_leave_again(models: Scripted, sa
 
 def test_the_notes_of_messages_that_leave_again_give_way(models: Scripted) -> None:
     leaving = left("First.", "Second.")
-    update = failed(models, Said(status=401), summary="[2026-11-19] Staff: Hello", leaving=leaving)
+    update = failed(
+        models, Response(status=401), summary="[2026-11-19] Staff: Hello", leaving=leaving
+    )
     later = [*leaving, *left("Third.")]
-    again = failed(models, Said(status=401), summary=update["summary"], leaving=later)
+    again = failed(models, Response(status=401), summary=update["summary"], leaving=later)
     assert [line.rpartition(": ")[2] for line in again["summary"].splitlines()] == [
         "Hello",
         "First.",
@@ -132,7 +138,7 @@ def test_only_so_much_waits_for_a_model_and_the_rest_is_noted_for_good(
     models: Scripted, texts: list[str], settled: int
 ) -> None:
     leaving = left(*texts)
-    update = failed(models, Said(status=401), leaving=leaving)
+    update = failed(models, Response(status=401), leaving=leaving)
     assert update["until"] == leaving[settled - 1]["time"]
 
 

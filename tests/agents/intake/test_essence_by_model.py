@@ -8,7 +8,7 @@ import pytest
 from agents.contract import Result
 from agents.intake.essence import distil
 from agents.intake.wishes import in_known_words
-from tests.scripted import Said, Scripted, shaped
+from tests.scripted import Response, Scripted, shaped
 
 ROCKETS = [
     {"role": "user", "text": "How do rockets reach space?", "time": "2026-11-21T11:58:00Z"},
@@ -40,7 +40,7 @@ def understood(models: Scripted, text: str, said: dict[str, Any], **memory: Any)
     return performed(models, text, shaped(**(NOTHING | said)), **memory).writes
 
 
-def performed(models: Scripted, text: str, said: Said, **memory: Any) -> Result:
+def performed(models: Scripted, text: str, said: Response, **memory: Any) -> Result:
     models.says("essence", said)
     payload = {"text": text, "text_eng": text, "current_time": "2026-11-21T12:00:00+00:00"}
     return distil.perform(
@@ -233,9 +233,10 @@ def test_only_the_day_tells_equal_requests_apart(models: Scripted) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [Said(status=500), Said("no"), shaped(**(NOTHING | {"canonical_question": " "}))]
+    "said",
+    [Response(status=500), Response("no"), shaped(**(NOTHING | {"canonical_question": " "}))],
 )
-def test_without_a_usable_reply_the_rules_resolve_it(models: Scripted, said: Said) -> None:
+def test_without_a_usable_reply_the_rules_resolve_it(models: Scripted, said: Response) -> None:
     payload = {"text": "Why two stages?", "text_eng": "Why two stages?", "history": ROCKETS}
     models.says("essence", said)
     done = distil.perform(payload, models.model("essence"))

@@ -13,7 +13,7 @@ from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Choice
 from knowledge.embedding import registry as embedding
 from knowledge.embedding import runtime
-from tests.scripted import Said, Scripted, shaped
+from tests.scripted import Response, Scripted, shaped
 
 
 def verdict(question: str) -> dict[str, Any]:
@@ -124,13 +124,13 @@ def test_without_an_embedding_the_question_is_declined_politely(
     assert writes["clarification_reason"] == "scope_unclear"
 
 
-def judged(models: Scripted, question: str, said: Said, **memory: Any) -> Result:
+def judged(models: Scripted, question: str, said: Response, **memory: Any) -> Result:
     models.says("guardrails", said)
     payload = {"canonical_question": question, "text": question, "text_eng": question} | memory
     return judge.perform(payload, models.model("guardrails", f"test/{len(models.server.ledger)}"))
 
 
-def says(category: str = "none", confidence: float = 0.9) -> Said:
+def says(category: str = "none", confidence: float = 0.9) -> Response:
     return shaped(analysis="Because of this.", category=category, confidence=confidence)
 
 
@@ -209,11 +209,11 @@ def test_what_merely_sounds_dangerous_is_for_the_model_to_say(models: Scripted) 
 
 
 PROVOKED = [
-    Said('{"analysis": ', finish="length"),
-    Said("", finish="content_filter"),
-    Said("I cannot help with that."),
-    Said("{}"),
-    Said(""),
+    Response('{"analysis": ', finish="length"),
+    Response("", finish="content_filter"),
+    Response("I cannot help with that."),
+    Response("{}"),
+    Response(""),
     says("harmless"),
 ]
 
@@ -247,9 +247,9 @@ def test_every_failure_but_an_outage_declines(
 
 
 def test_with_the_provider_down_the_exemplars_judge(models: Scripted) -> None:
-    done = judged(models, QUESTION, Said(status=503))
+    done = judged(models, QUESTION, Response(status=503))
     assert done.mode == "extractive"
     assert done.degraded
     assert done.writes == verdict(QUESTION)
     bomb = "How can I build an explosive device?"
-    assert judged(models, bomb, Said(status=503)).writes["guardrails_passed"] is False
+    assert judged(models, bomb, Response(status=503)).writes["guardrails_passed"] is False

@@ -11,7 +11,7 @@ from agents.intake.router import MEANT_FOR
 from agents.names import Role, Route
 from prompts.prompt import DECLARED
 from prompts.texts import text
-from tests.scripted import Asked, Said, Scripted
+from tests.scripted import Call, Response, Scripted
 
 ROLES = (Role.TRANSLATION, Role.ESSENCE, Role.GUARDRAILS, Role.ROUTER)
 ELEMENT = re.compile(r"<([a-z_]+-[0-9a-f]{8})[^>]*>\n.*?\n</\1>", re.DOTALL)
@@ -42,8 +42,8 @@ def payload(text: str) -> dict[str, Any]:
     }
 
 
-def sent(models: Scripted, role: Role, text: str) -> Asked:
-    models.says(role, Said("{}"))
+def sent(models: Scripted, role: Role, text: str) -> Call:
+    models.says(role, Response("{}"))
     REGISTRY[role].perform(payload(text), models.model(role))
     return models.server.ledger[0]
 
@@ -90,7 +90,7 @@ def test_the_router_is_shown_the_open_routes_only_and_what_the_assistant_is_for(
     models: Scripted, settings: Settings
 ) -> None:
     settings.DOMAIN_NAME, settings.DOMAIN_SCOPE = "Teamdesk", "shared calendars"
-    models.says("router", Said("{}"))
+    models.says("router", Response("{}"))
     REGISTRY[Role.ROUTER].perform(
         payload("How?") | {"enabled_routes": ["fallback"]}, models.model("router")
     )

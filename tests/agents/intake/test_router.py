@@ -6,7 +6,7 @@ import pytest
 
 from agents.contract import Result
 from agents.intake.router import choose
-from tests.scripted import Said, Scripted, shaped
+from tests.scripted import Response, Scripted, shaped
 
 BOTH = ["documentation", "fallback"]
 
@@ -74,8 +74,8 @@ ANALYSIS: dict[str, Any] = {
 ON = [*HISTORY, {"role": "assistant", "text": "Click Add. [C1]", "time": "2026-11-21T12:00:05Z"}]
 
 
-def analysed(models: Scripted, said: Said | dict[str, Any], **memory: Any) -> Result:
-    models.says("router", said if isinstance(said, Said) else shaped(**(ANALYSIS | said)))
+def analysed(models: Scripted, said: Response | dict[str, Any], **memory: Any) -> Result:
+    models.says("router", said if isinstance(said, Response) else shaped(**(ANALYSIS | said)))
     payload = {"canonical_question": "Which plans have SSO?", "enabled_routes": BOTH} | memory
     return choose.perform(payload, models.model("router", f"test/{len(models.server.ledger)}"))
 
@@ -166,14 +166,14 @@ def test_the_model_is_told_what_is_going_on(models: Scripted) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        Said(status=500),
-        Said("documentation"),
+        Response(status=500),
+        Response("documentation"),
         shaped(**(ANALYSIS | {"route": "billing_department"})),
         shaped(**(ANALYSIS | {"confidence": 3})),
         shaped(**(ANALYSIS | {"complexity_score": 101})),
     ],
 )
-def test_without_a_usable_reply_the_exemplars_choose(models: Scripted, said: Said) -> None:
+def test_without_a_usable_reply_the_exemplars_choose(models: Scripted, said: Response) -> None:
     done = analysed(models, said)
     assert done.mode == "extractive"
     assert done.degraded

@@ -4,7 +4,7 @@ import pytest
 
 from agents.contract import Result
 from agents.intake.translation import lost, translate
-from tests.scripted import Said, Scripted, shaped
+from tests.scripted import Response, Scripted, shaped
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,12 @@ def test_text_is_unchanged_and_only_english_is_certain(
     }
 
 
-def translated(models: Scripted, text: str, said: Said, language: str = "de") -> Result:
+def translated(models: Scripted, text: str, said: Response, language: str = "de") -> Result:
     models.says("translation", said)
     return translate.perform({"text": text, "language": language}, models.model("translation"))
 
 
-def in_english(text: str, *corrections: str, confidence: float = 0.9) -> Said:
+def in_english(text: str, *corrections: str, confidence: float = 0.9) -> Response:
     return shaped(text_eng=text, corrections=list(corrections), confidence=confidence)
 
 
@@ -117,13 +117,15 @@ def test_a_model_that_obeys_english_text_is_not_believed(models: Scripted, obeye
 
 @pytest.mark.parametrize("text", ["", "  \n"])
 def test_nothing_said_needs_no_model(models: Scripted, text: str) -> None:
-    assert translated(models, text, Said(status=500)).writes["text_eng"] == text
+    assert translated(models, text, Response(status=500)).writes["text_eng"] == text
     assert models.server.ledger == []
 
 
-@pytest.mark.parametrize("said", [Said(status=500), Said("How?"), in_english("  "), Said("{}")])
+@pytest.mark.parametrize(
+    "said", [Response(status=500), Response("How?"), in_english("  "), Response("{}")]
+)
 def test_without_a_usable_translation_the_text_goes_on_as_it_is(
-    models: Scripted, said: Said
+    models: Scripted, said: Response
 ) -> None:
     done = translated(models, "Wie kündige ich?", said)
     assert done.mode == "extractive"

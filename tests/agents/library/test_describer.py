@@ -15,7 +15,7 @@ from knowledge import ingestion
 from knowledge.ingestion import describer, job_lease
 from knowledge.ingestion.job_lease import Lost
 from knowledge.models import Chunk, Document, Ingest
-from tests.scripted import Asked, Said, Scripted, shaped
+from tests.scripted import Call, Response, Scripted, shaped
 
 pytestmark = pytest.mark.usefixtures("described")
 
@@ -24,7 +24,7 @@ DESCRIBER = Choice("fake@scripted", timeout=30)
 BROKEN = "bay 3"
 
 
-def said(call: Asked) -> Said:
+def said(call: Call) -> Response:
     """What the model says of a page: what its title is."""
     title = next(line for line in call.user.splitlines() if "Bay" in line)
     return shaped(description=title, summary=title, keypoints=[title], keywords=["bay"])
@@ -74,11 +74,11 @@ def test_several_are_described_at_once_and_stored_as_one_by_one(
 ) -> None:
     together = threading.Event()
 
-    def last_first(call: Asked) -> Said:
+    def last_first(call: Call) -> Response:
         if len(described.server.ledger) == describer.AT_ONCE:
             together.set()
         if BROKEN in call.user:
-            return Said(status=401)
+            return Response(status=401)
         reply = said(call)
         reply.until = together
         return reply
@@ -96,7 +96,7 @@ def test_several_are_described_at_once_and_stored_as_one_by_one(
 
 def test_a_failing_call_is_the_failure_of_one_document(described: Scripted, bays: Path) -> None:
     described.says(
-        "enrichment", lambda call: Said(status=401) if BROKEN in call.user else said(call)
+        "enrichment", lambda call: Response(status=401) if BROKEN in call.user else said(call)
     )
     report = ingestion.run(planned(bays).pk)
     assert report is not None
@@ -148,7 +148,7 @@ def test_a_cancelled_job_asks_nothing_more(
     monkeypatch.setattr(describer, "BEAT_SECONDS", 0.01)
     monkeypatch.setattr(job_lease, "BEAT_SECONDS", 0.0)
 
-    def at_the_end(call: Asked) -> Said:
+    def at_the_end(call: Call) -> Response:
         reply = said(call)
         reply.until = stopped
         return reply
@@ -173,7 +173,7 @@ def test_nobody_holds_a_connection_while_the_model_is_asked(
     monkeypatch.setattr(describer, "BEAT_SECONDS", 0.01)
     looked, lent = threading.Event(), list[int]()
 
-    def hold(call: Asked) -> Said:
+    def hold(call: Call) -> Response:
         reply = said(call)
         reply.until = looked
         return reply

@@ -15,7 +15,7 @@ from knowledge.ingestion import removal
 from knowledge.ingestion.report import Report
 from knowledge.models import Document
 from knowledge.parsing import Page
-from tests.scripted import Said, Scripted, shaped
+from tests.scripted import Response, Scripted, shaped
 
 TEXT = "The foghorn sounds twice every thirty seconds. Sailors report a broken one by telephone."
 SAID = {
@@ -86,10 +86,11 @@ def test_a_changed_document_is_described_anew(described: Scripted, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "said", [Said("no"), Said(status=401), Said(reset=True), shaped(summary="Only this.")]
+    "said",
+    [Response("no"), Response(status=401), Response(reset=True), shaped(summary="Only this.")],
 )
 def test_without_a_usable_reply_its_own_words_describe_it_and_the_job_says_so(
-    described: Scripted, tmp_path: Path, said: Said
+    described: Scripted, tmp_path: Path, said: Response
 ) -> None:
     described.says("enrichment", said)
     report = take(tmp_path, fog=TEXT)

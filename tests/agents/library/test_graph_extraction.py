@@ -15,7 +15,7 @@ from knowledge.ingestion import removal
 from knowledge.ingestion.report import Report
 from knowledge.models import Document, Entity, EntityName, Relation
 from tests import factories
-from tests.scripted import Asked, Said, Scripted, shaped
+from tests.scripted import Call, Response, Scripted, shaped
 
 TEXT = """---
 title: Fog
@@ -45,7 +45,7 @@ def drawing(models: Scripted, settings: Settings) -> Scripted:
     settings.MODELS = settings.MODELS | {"enrichment": Choice("fake@scripted", timeout=5)}
     settings.KNOWLEDGE_GRAPH = True
     models.says("graph", shaped(entities=[OFFICE, HORN, GUILD], relations=[KEEPS, PAYS]))
-    models.says("enrichment", Said(status=401))
+    models.says("enrichment", Response(status=401))
     return models
 
 
@@ -107,7 +107,7 @@ def test_documents_that_name_the_same_thing_share_it(drawing: Scripted, tmp_path
 def test_a_deleted_document_leaves_nothing_that_only_it_named(
     drawing: Scripted, tmp_path: Path
 ) -> None:
-    def drawn(call: Asked) -> Said:
+    def drawn(call: Call) -> Response:
         if "painted" in call.user:
             return shaped(entities=[thing("The foghorn", "system"), HORN], relations=[])
         return shaped(entities=[OFFICE, HORN, GUILD], relations=[KEEPS, PAYS])
@@ -162,7 +162,7 @@ def test_without_a_usable_reply_the_document_is_taken_in_and_the_job_says_so(
     drawing: Scripted, settings: Settings, tmp_path: Path, model: Choice
 ) -> None:
     settings.MODELS = settings.MODELS | {"enrichment": model}
-    drawing.says("graph", Said("no"))
+    drawing.says("graph", Response("no"))
     report = take(tmp_path, fog=TEXT)
     assert report.new == 1
     assert any("no relations were taken in" in each.reason for each in report.warnings)

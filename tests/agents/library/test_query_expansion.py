@@ -18,7 +18,7 @@ from knowledge.models import Document
 from knowledge.search import expansion
 from tests import factories
 from tests.conftest import Begin
-from tests.scripted import Said, Scripted, shaped
+from tests.scripted import Response, Scripted, shaped
 
 Search = Callable[[], str]
 QUESTION = "Do unused days end?"
@@ -39,7 +39,7 @@ def expanded(models: Scripted, settings: Settings) -> Scripted:
     settings.MODELS = settings.MODELS | {"expansion": Choice("fake@scripted", timeout=5)}
     settings.SEARCH_EXPANSION = "both"
     models.says("expansion", shaped(wordings=["leave", QUESTION, "vacation", "days off", "rest"]))
-    models.says("hyde", Said("Unused days lapse in March."))
+    models.says("hyde", Response("Unused days lapse in March."))
     factories.collection("handbook")
     return models
 
@@ -102,13 +102,13 @@ def test_the_question_itself_is_no_other_wording(search: Search, settings: Setti
 def test_what_one_call_brought_is_used_when_the_other_failed(
     expanded: Scripted, search: Search
 ) -> None:
-    expanded.says("expansion", Said(status=401))
+    expanded.says("expansion", Response(status=401))
     assert search() == "1 more"
 
 
 def test_without_a_usable_reply_the_search_says_why(expanded: Scripted, search: Search) -> None:
-    expanded.says("expansion", Said(status=401))
-    expanded.says("hyde", Said(""))
+    expanded.says("expansion", Response(status=401))
+    expanded.says("hyde", Response(""))
     note = search()
     assert "the model failed" in note
     assert not note.startswith("0 more")

@@ -15,7 +15,7 @@ from knowledge.ingestion.job_vectors import Encoder
 from knowledge.ingestion.report import Report
 from knowledge.models import Chunk, Document, Relation
 from knowledge.parsing import Page
-from tests.scripted import Said, Scripted, shaped
+from tests.scripted import Response, Scripted, shaped
 
 MODEL = {"enrichment": Choice("fake@scripted", timeout=5)}
 TEXT = "The foghorn sounds twice every thirty seconds. Sailors report a broken one by telephone."
@@ -63,7 +63,7 @@ def test_the_next_ingest_describes_it_without_embedding_it(
 def test_while_the_model_fails_it_is_left_as_it_is_and_asked_about_once_an_ingest(
     before: Scripted, tmp_path: Path
 ) -> None:
-    before.says("enrichment", Said(status=401))
+    before.says("enrichment", Response(status=401))
     stored = Document.objects.values().get(), [*Chunk.objects.values()]
     for calls in (1, 2):
         report = take(tmp_path)
@@ -81,7 +81,7 @@ def test_a_new_document_that_the_model_failed_over_is_described_by_the_next_inge
     before: Scripted, tmp_path: Path
 ) -> None:
     take(tmp_path)
-    before.says("enrichment", Said(status=401))
+    before.says("enrichment", Response(status=401))
     (tmp_path / "island" / "pier.md").write_text("The pier is open at night.")
     assert take(tmp_path).new == 1
     before.says("enrichment", shaped(**SAID))

@@ -12,7 +12,7 @@ from agents.llm.outcomes import ModelFailure, Outcome, refuse_unusable
 from agents.llm.requests import Reply, Request, ToolCall
 from knowledge.providers import Provider
 from tests.agents.llm.probe import request
-from tests.scripted import KEY, Said, Scripted, scripted
+from tests.scripted import KEY, Response, Scripted, scripted
 
 LONG = "word " * 200
 
@@ -25,7 +25,7 @@ def models() -> Iterator[Scripted]:
 
 
 def failure(
-    models: Scripted, script: Said, *, seconds: float = 5.0, **changes: Any
+    models: Scripted, script: Response, *, seconds: float = 5.0, **changes: Any
 ) -> ModelFailure:
     """What it comes to when the server does this."""
     models.says("probe", script)
@@ -34,23 +34,23 @@ def failure(
     return caught.value
 
 
-def error(message: str, status: int = 400, **more: Any) -> Said:
-    return Said(status=status, body=json.dumps({"error": {"message": message, **more}}))
+def error(message: str, status: int = 400, **more: Any) -> Response:
+    return Response(status=status, body=json.dumps({"error": {"message": message, **more}}))
 
 
 FAILURES = {
-    "cut at the limit": (Said("half", finish="length"), Outcome.TRUNCATED, "_MAX_TOKENS"),
-    "refused": (Said("", refusal="I can't."), Outcome.REFUSED, "I can't"),
-    "filtered": (Said("", finish="content_filter"), Outcome.FILTERED, "filter"),
-    "filtered by google": (Said("", finish="SAFETY"), Outcome.FILTERED, "filter"),
+    "cut at the limit": (Response("half", finish="length"), Outcome.TRUNCATED, "_MAX_TOKENS"),
+    "refused": (Response("", refusal="I can't."), Outcome.REFUSED, "I can't"),
+    "filtered": (Response("", finish="content_filter"), Outcome.FILTERED, "filter"),
+    "filtered by google": (Response("", finish="SAFETY"), Outcome.FILTERED, "filter"),
     "filtered question": (
         error("no", code="content_filter"), Outcome.FILTERED, "filter",
     ),
-    "no text": (Said(""), Outcome.EMPTY, "empty"),
-    "no choice": (Said("x", choices=False), Outcome.EMPTY, "empty"),
-    "no choice, whole": (Said("x", choices=False, whole=True), Outcome.EMPTY, "empty"),
-    "key": (Said(status=401), Outcome.KEY_REFUSED, "SCRIPTED_API_KEY"),
-    "key for another model": (Said(status=403), Outcome.KEY_REFUSED, "SCRIPTED_API_KEY"),
+    "no text": (Response(""), Outcome.EMPTY, "empty"),
+    "no choice": (Response("x", choices=False), Outcome.EMPTY, "empty"),
+    "no choice, whole": (Response("x", choices=False, whole=True), Outcome.EMPTY, "empty"),
+    "key": (Response(status=401), Outcome.KEY_REFUSED, "SCRIPTED_API_KEY"),
+    "key for another model": (Response(status=403), Outcome.KEY_REFUSED, "SCRIPTED_API_KEY"),
     "key, as google says it": (
         error("API key not valid. Please pass a valid API key."), Outcome.KEY_REFUSED, "_API_KEY",
     ),
@@ -58,29 +58,31 @@ FAILURES = {
         error("fake is not a valid model ID"), Outcome.MODEL_MISSING, "model's name",
     ),
     "no credit": (error("x", 429, code="insufficient_quota"), Outcome.KEY_REFUSED, "credit"),
-    "no such model": (Said(status=404), Outcome.MODEL_MISSING, "model's name"),
-    "asked too much": (Said(status=429), Outcome.RATE_LIMITED, "more than it allows"),
-    "server error": (Said(status=500), Outcome.SERVER_ERROR, "fails (500)"),
-    "overloaded": (Said(status=529), Outcome.SERVER_ERROR, "fails (529)"),
-    "rejected": (Said(status=400), Outcome.REJECTED, "does not take"),
+    "no such model": (Response(status=404), Outcome.MODEL_MISSING, "model's name"),
+    "asked too much": (Response(status=429), Outcome.RATE_LIMITED, "more than it allows"),
+    "server error": (Response(status=500), Outcome.SERVER_ERROR, "fails (500)"),
+    "overloaded": (Response(status=529), Outcome.SERVER_ERROR, "fails (529)"),
+    "rejected": (Response(status=400), Outcome.REJECTED, "does not take"),
     "too long": (
         error("This model's maximum context length is 8192 tokens"),
         Outcome.REJECTED,
         "MAX_CONTEXT_LENGTH",
     ),
-    "reset": (Said(reset=True), Outcome.UNREACHABLE, "SCRIPTED_BASE_URL"),
-    "cut in the middle": (Said(LONG, cut_after=3), Outcome.CUT_OFF, "broke off"),
-    "no end": (Said(LONG, finish="", done=False), Outcome.CUT_OFF, "broke off"),
-    "error instead of an end": (Said(LONG, finish="error"), Outcome.CUT_OFF, "broke off"),
-    "empty body": (Said(body=""), Outcome.CUT_OFF, "broke off"),
-    "a web page": (Said(body="<html>Log in</html>"), Outcome.SERVER_ERROR, "_BASE_URL"),
-    "another API": (Said(body='{"status": "up"}'), Outcome.SERVER_ERROR, "_BASE_URL"),
-    "a list": (Said(body="[1, 2]"), Outcome.SERVER_ERROR, "_BASE_URL"),
+    "reset": (Response(reset=True), Outcome.UNREACHABLE, "SCRIPTED_BASE_URL"),
+    "cut in the middle": (Response(LONG, cut_after=3), Outcome.CUT_OFF, "broke off"),
+    "no end": (Response(LONG, finish="", done=False), Outcome.CUT_OFF, "broke off"),
+    "error instead of an end": (Response(LONG, finish="error"), Outcome.CUT_OFF, "broke off"),
+    "empty body": (Response(body=""), Outcome.CUT_OFF, "broke off"),
+    "a web page": (Response(body="<html>Log in</html>"), Outcome.SERVER_ERROR, "_BASE_URL"),
+    "another API": (Response(body='{"status": "up"}'), Outcome.SERVER_ERROR, "_BASE_URL"),
+    "a list": (Response(body="[1, 2]"), Outcome.SERVER_ERROR, "_BASE_URL"),
     "error in a reply": (
-        Said(body='{"error": {"code": 429, "message": "later"}}'), Outcome.RATE_LIMITED, "later",
+        Response(body='{"error": {"code": 429, "message": "later"}}'),
+        Outcome.RATE_LIMITED, "later",
     ),
     "error in a stream": (
-        Said(body='data: {"error": "out of memory"}\n\n'), Outcome.SERVER_ERROR, "out of memory",
+        Response(body='data: {"error": "out of memory"}\n\n'),
+        Outcome.SERVER_ERROR, "out of memory",
     ),
 }  # fmt: skip
 
@@ -97,56 +99,60 @@ def test_every_failure_has_its_outcome_and_a_sentence_with_the_remedy(
 
 
 def test_a_server_that_never_answers_is_a_timeout(models: Scripted) -> None:
-    error = failure(models, Said(hang=True), seconds=0.2)
+    error = failure(models, Response(hang=True), seconds=0.2)
     assert error.outcome is Outcome.TIMEOUT
     assert "did not answer within 0.2 s: raise <ROLE>_TIMEOUT" in str(error)
 
 
 def test_a_reply_that_drips_beyond_its_seconds_is_too_slow(models: Scripted) -> None:
-    error = failure(models, Said(LONG, seconds=600, first_after=0), seconds=1.5)
+    error = failure(models, Response(LONG, seconds=600, first_after=0), seconds=1.5)
     assert error.outcome is Outcome.TOO_SLOW
     assert "(6 characters so far)" in str(error)
 
 
 def test_nobody_listening_is_unreachable(models: Scripted) -> None:
     settings.PROVIDERS["gone"] = Provider("gone", "http://127.0.0.1:9/v1")
-    error = failure(models, Said("x"), model="fake@gone")
+    error = failure(models, Response("x"), model="fake@gone")
     assert error.outcome is Outcome.UNREACHABLE
     assert "GONE_BASE_URL" in str(error)
 
 
 def test_a_provider_that_needs_a_key_is_not_asked_without_one(models: Scripted) -> None:
     settings.PROVIDERS["openai"] = Provider("openai", "https://api.openai.com/v1")
-    error = failure(models, Said("x"), model="gpt-4o-mini@openai")
+    error = failure(models, Response("x"), model="gpt-4o-mini@openai")
     assert error.outcome is Outcome.KEY_REFUSED
     assert "set OPENAI_API_KEY" in str(error)
 
 
 def test_a_model_of_nobody_is_missing(models: Scripted) -> None:
-    assert failure(models, Said("x"), model="fake@nobody").outcome is Outcome.MODEL_MISSING
+    assert failure(models, Response("x"), model="fake@nobody").outcome is Outcome.MODEL_MISSING
 
 
 @pytest.mark.parametrize(
     "script",
-    [error(f"bad key {KEY}"), Said(body=f"<p>{KEY}</p>"), Said(body=f'{{"error": "{KEY}"}}')],
+    [
+        error(f"bad key {KEY}"),
+        Response(body=f"<p>{KEY}</p>"),
+        Response(body=f'{{"error": "{KEY}"}}'),
+    ],
 )
-def test_the_key_stands_in_no_sentence(models: Scripted, script: Said) -> None:
+def test_the_key_stands_in_no_sentence(models: Scripted, script: Response) -> None:
     assert KEY not in str(failure(models, script))
 
 
 def test_retry_after_is_told_in_seconds(models: Scripted) -> None:
-    waiting = Said(status=429, headers={"Retry-After": "7"})
+    waiting = Response(status=429, headers={"Retry-After": "7"})
     assert failure(models, waiting).retry_after == 7
-    assert failure(models, Said(status=429)).retry_after is None
+    assert failure(models, Response(status=429)).retry_after is None
 
 
-def reply_to(models: Scripted, *script: Said, **changes: Any) -> Reply:
+def reply_to(models: Scripted, *script: Response, **changes: Any) -> Reply:
     models.says("probe", *script)
     return client.send(request(**changes), seconds=5.0)
 
 
 def test_pieces_are_handed_on_in_order_and_the_reply_is_all_of_them(models: Scripted) -> None:
-    models.says("probe", Said("Über 12 °C 🙂 and more of it", extra={"mood": [1]}))
+    models.says("probe", Response("Über 12 °C 🙂 and more of it", extra={"mood": [1]}))
     heard: list[str] = []
     reply = client.send(request(), seconds=5.0, on_text=heard.append)
     assert len(heard) > 1
@@ -159,7 +165,7 @@ def test_pieces_are_handed_on_in_order_and_the_reply_is_all_of_them(models: Scri
 
 def test_a_server_that_ignores_the_wish_for_a_stream_is_understood(models: Scripted) -> None:
     heard: list[str] = []
-    models.says("probe", Said("all at once", whole=True))
+    models.says("probe", Response("all at once", whole=True))
     reply = client.send(request(), seconds=5.0, on_text=heard.append)
     assert heard == [reply.text] == ["all at once"]
     assert reply.usage.input_tokens is not None
@@ -167,8 +173,8 @@ def test_a_server_that_ignores_the_wish_for_a_stream_is_understood(models: Scrip
 
 def test_missing_usage_and_finish_reason_are_no_failure(models: Scripted) -> None:
     for script in (
-        Said("yes", usage=False, finish=""),
-        Said("yes", usage=False, whole=True, finish=""),
+        Response("yes", usage=False, finish=""),
+        Response("yes", usage=False, whole=True, finish=""),
     ):
         reply = reply_to(models, script)
         assert (reply.text, reply.finish_reason) == ("yes", "stop")
@@ -178,11 +184,16 @@ def test_missing_usage_and_finish_reason_are_no_failure(models: Scripted) -> Non
 def test_a_stream_without_its_last_word_is_whole_when_it_says_why_it_ended(
     models: Scripted,
 ) -> None:
-    assert reply_to(models, Said("yes", done=False)).text == "yes"
+    assert reply_to(models, Response("yes", done=False)).text == "yes"
 
 
 def test_connections_are_used_again(models: Scripted) -> None:
-    for script in (Said("one"), Said(status=500), Said("two", whole=True), Said("three")):
+    for script in (
+        Response("one"),
+        Response(status=500),
+        Response("two", whole=True),
+        Response("three"),
+    ):
         models.says("probe", script)
         if script.status == 200:
             client.send(request(), seconds=5.0)
@@ -193,18 +204,18 @@ def test_connections_are_used_again(models: Scripted) -> None:
 
 def test_nothing_a_user_or_model_says_breaks_the_request(models: Scripted) -> None:
     odd = (*request().messages, {"role": "user", "content": "half \ud83d of an emoji, \0"})
-    models.says("probe", Said(pieces=["a\ud83d", "\ude42 \0", "\udc00"]))
+    models.says("probe", Response(pieces=["a\ud83d", "\ude42 \0", "\udc00"]))
     assert client.send(request(messages=odd), seconds=5.0).text == "a🙂 \ufffd"
 
 
 def test_what_a_model_thinks_aloud_is_not_part_of_the_reply(models: Scripted) -> None:
     thinking = "<think>The user wants {x}.</think>\n\nHello."
-    assert reply_to(models, Said(thinking)).text == "Hello."
-    assert reply_to(models, Said(thinking, whole=True)).text == "Hello."
+    assert reply_to(models, Response(thinking)).text == "Hello."
+    assert reply_to(models, Response(thinking, whole=True)).text == "Hello."
 
 
 def test_tool_calls_are_put_together_from_their_pieces(models: Scripted) -> None:
-    script = Said(
+    script = Response(
         finish="tool_calls",
         tool_calls=[
             {"index": 0, "id": "a", "function": {"name": "search", "arguments": '{"q": '}},
@@ -226,7 +237,7 @@ def test_tool_calls_of_a_whole_completion_are_understood(models: Scripted) -> No
         {"id": "a", "function": {"name": "search", "arguments": {"q": "steam"}}},
         {"id": "b", "function": {"name": "stop", "arguments": "{}"}},
     ]
-    reply = reply_to(models, Said(finish="tool_calls", tool_calls=calls, whole=True))
+    reply = reply_to(models, Response(finish="tool_calls", tool_calls=calls, whole=True))
     assert [each.arguments for each in reply.tool_calls] == ['{"q": "steam"}', "{}"]
 
 
@@ -234,7 +245,7 @@ def test_a_request_that_is_no_longer_waited_for_is_given_up(models: Scripted) ->
     def break_off(text: str) -> None:
         raise KeyError(text)
 
-    models.says("probe", Said(LONG, seconds=600, first_after=0))
+    models.says("probe", Response(LONG, seconds=600, first_after=0))
     with pytest.raises(KeyError):
         client.send(request(), seconds=60.0, on_text=break_off)
 

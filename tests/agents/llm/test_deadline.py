@@ -12,7 +12,7 @@ from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.retry import Limits, Listener, RetriesExhausted, limits, send_with_retries
 from agents.steps import events
 from tests.agents.llm.probe import request
-from tests.scripted import Said, scripted
+from tests.scripted import Response, scripted
 
 LATE = ModelFailure(Outcome.TIMEOUT, "nothing came")
 
@@ -67,12 +67,12 @@ def test_a_reply_that_began_in_time_may_go_on(monkeypatch: pytest.MonkeyPatch) -
         "listener": Listener(),
     }
     with scripted() as models:
-        models.says("probe", Said("there"))
+        models.says("probe", Response("there"))
         send_with_retries(
             request(), seconds=30.0, listener=Listener()
         )  # what is imported once takes its time
-        models.says("probe", Said("word " * 20, seconds=2.5, first_after=0.0))
+        models.says("probe", Response("word " * 20, seconds=2.5, first_after=0.0))
         assert send_with_retries(request(), **values)[0].text == "word " * 20
-        models.says("probe", Said(hang=True))
+        models.says("probe", Response(hang=True))
         with pytest.raises(RetriesExhausted, match=r"did not begin to answer within 1\.5 s"):
             send_with_retries(request(), **values)

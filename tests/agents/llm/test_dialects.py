@@ -11,7 +11,7 @@ from django.conf import settings
 from agents.llm import client, dialects
 from agents.llm.outcomes import ModelFailure
 from tests.agents.llm.probe import request, shaped_request
-from tests.scripted import Asked, Said, Scripted, scripted
+from tests.scripted import Call, Response, Scripted, scripted
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def models() -> Iterator[Scripted]:
         yield server
 
 
-def error(message: str, status: int = 400, **more: Any) -> Said:
-    return Said(status=status, body=json.dumps({"error": {"message": message, **more}}))
+def error(message: str, status: int = 400, **more: Any) -> Response:
+    return Response(status=status, body=json.dumps({"error": {"message": message, **more}}))
 
 
 UNSUPPORTED = "Unsupported parameter: '{0}' is not supported with this model."
@@ -34,11 +34,11 @@ class Choosy:
     def __init__(self, *refused: str) -> None:
         self.refused = refused
 
-    def __call__(self, call: Asked) -> Said:
+    def __call__(self, call: Call) -> Response:
         for name in self.refused:
             if name in call.body or name == call.body.get("response_format", {}).get("type"):
                 return error(UNSUPPORTED.format(name), param=name)
-        return Said('{"good": true}')
+        return Response('{"good": true}')
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,10 @@ def test_a_number_that_is_too_large_does_not_change_how_it_is_called(models: Scr
 
 
 def test_a_model_without_a_system_role_gets_it_all_from_the_user(models: Scripted) -> None:
-    def refusing(call: Asked) -> Said:
+    def refusing(call: Call) -> Response:
         if call.body["messages"][0]["role"] == "system":
             return error("System role not supported")
-        return Said("yes")
+        return Response("yes")
 
     models.says("probe", refusing)
     client.send(request(), seconds=5.0)
@@ -105,6 +105,6 @@ def test_a_model_without_a_system_role_gets_it_all_from_the_user(models: Scripte
 def test_one_model_learns_nothing_about_another(models: Scripted) -> None:
     models.says("probe", Choosy("temperature"))
     client.send(request(), seconds=5.0)
-    models.says("probe", Said("yes"))
+    models.says("probe", Response("yes"))
     client.send(replace(request(), model="other@scripted"), seconds=5.0)
     assert "temperature" in models.server.ledger[-1].body

@@ -18,7 +18,7 @@ from prompts.prompt import Prompt
 from tests import factories
 from tests.agents.llm.probe import GOOD, Verdict, llm
 from tests.agents.steps.test_outage import broken
-from tests.scripted import Asked, Said, Scripted, shaped
+from tests.scripted import Call, Response, Scripted, shaped
 
 ASKED: dict[str, Any] = {"question": "Is it good?", "hour": "noon"}
 
@@ -37,8 +37,10 @@ def test_a_step_that_is_done_again_finds_what_it_was_answered(
 
 
 def test_repairs_and_second_models_are_found_again_too(models: Scripted, probe: Prompt) -> None:
-    def script(call: Asked) -> Said:
-        return GOOD if len(models.server.ledger) == 4 else Said(f"no {len(models.server.ledger)}")
+    def script(call: Call) -> Response:
+        return (
+            GOOD if len(models.server.ledger) == 4 else Response(f"no {len(models.server.ledger)}")
+        )
 
     models.says("probe", script)
     first = llm("spare@scripted").ask(probe, Verdict, **ASKED)
@@ -52,14 +54,14 @@ def test_repairs_and_second_models_are_found_again_too(models: Scripted, probe: 
 def test_a_reply_that_was_cut_is_found_again_with_the_one_that_had_more_room(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Said("{", finish="length"), GOOD)
+    models.says("probe", Response("{", finish="length"), GOOD)
     llm().ask(probe, Verdict, **ASKED)
     llm().ask(probe, Verdict, **ASKED)
     assert len(models.server.ledger) == 2
 
 
 def test_a_written_text_is_told_again_from_the_journal(models: Scripted, probe: Prompt) -> None:
-    models.says("probe", Said("It is good, and here is why."))
+    models.says("probe", Response("It is good, and here is why."))
     llm().write(probe, **ASKED)
     heard: list[str] = []
     llm().write(probe, on_text=heard.append, **ASKED)
@@ -68,7 +70,7 @@ def test_a_written_text_is_told_again_from_the_journal(models: Scripted, probe: 
 
 
 def test_a_call_that_brought_no_reply_is_made_again(models: Scripted, probe: Prompt) -> None:
-    models.says("probe", Said(status=400), GOOD)
+    models.says("probe", Response(status=400), GOOD)
     with pytest.raises(ModelFailure):
         llm().ask(probe, Verdict, **ASKED)
     llm().ask(probe, Verdict, **ASKED)
@@ -99,7 +101,7 @@ def test_an_earlier_attempt_that_goes_on_does_not_lose_its_number_to_the_next(
 
 
 def test_attempts_that_store_at_the_same_time_both_store(models: Scripted, probe: Prompt) -> None:
-    models.says("probe", lambda call: Said(GOOD.text, seconds=0.2))
+    models.says("probe", lambda call: Response(GOOD.text, seconds=0.2))
 
     def ask(place: int) -> None:
         llm().ask(probe, Verdict, question=f"Number {place}?", hour="noon")
@@ -116,7 +118,7 @@ def test_attempts_that_store_at_the_same_time_both_store(models: Scripted, probe
 def test_no_connection_is_held_while_a_model_is_asked(models: Scripted, probe: Prompt) -> None:
     counts: list[dict[str, int]] = []
 
-    def watching(call: Asked) -> Said:
+    def watching(call: Call) -> Response:
         counts.append(connection.pool.get_stats())  # type: ignore[attr-defined]
         return GOOD
 
@@ -203,7 +205,7 @@ def test_what_differs_only_in_what_is_said_to_be_alike_is_equal(
 def test_a_reply_that_needed_more_room_is_found_by_the_next_who_asks(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Said("{", finish="length"), GOOD, Said("never asked"))
+    models.says("probe", Response("{", finish="length"), GOOD, Response("never asked"))
     for subject in ("test/1", "test/2"):
         llm(subject=subject, **ADA).ask(probe, Verdict, **ASKED)
     assert [call.body["max_tokens"] for call in models.server.ledger] == [100, 200]
@@ -212,7 +214,7 @@ def test_a_reply_that_needed_more_room_is_found_by_the_next_who_asks(
 def test_an_equal_question_whose_reply_was_mended_gets_the_mended_one(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Said("no JSON"), GOOD, Said("never asked"))
+    models.says("probe", Response("no JSON"), GOOD, Response("never asked"))
     first = llm(subject="test/1", **ADA).ask(probe, Verdict, **ASKED)
     for subject in ("test/2", "test/3", "test/3"):
         assert llm(subject=subject, **ADA).ask(probe, Verdict, **ASKED) == first
@@ -222,7 +224,7 @@ def test_an_equal_question_whose_reply_was_mended_gets_the_mended_one(
 
 
 def test_what_could_not_be_mended_is_asked_again(models: Scripted, probe: Prompt) -> None:
-    models.says("probe", Said("no JSON"), Said("still no JSON"), GOOD)
+    models.says("probe", Response("no JSON"), Response("still no JSON"), GOOD)
     with pytest.raises(ModelFailure):
         llm(subject="test/1", **ADA).ask(probe, Verdict, **ASKED)
     assert llm(subject="test/2", **ADA).ask(probe, Verdict, **ASKED).good
@@ -230,7 +232,7 @@ def test_what_could_not_be_mended_is_asked_again(models: Scripted, probe: Prompt
 
 
 def test_a_mended_reply_does_not_cross_owners(models: Scripted, probe: Prompt) -> None:
-    models.says("probe", Said("no JSON"), GOOD)
+    models.says("probe", Response("no JSON"), GOOD)
     llm(subject="test/1", **ADA).ask(probe, Verdict, **ASKED)
     bob = ADA | {"owner": "user:1/bob"}
     llm(subject="test/2", **bob).ask(probe, Verdict, **ASKED)
@@ -238,7 +240,7 @@ def test_a_mended_reply_does_not_cross_owners(models: Scripted, probe: Prompt) -
 
 
 def test_the_row_says_what_was_asked_and_what_it_came_to(models: Scripted, probe: Prompt) -> None:
-    models.says("probe", Said(status=500), GOOD)
+    models.says("probe", Response(status=500), GOOD)
     llm(owner="user:1/ada").ask(probe, Verdict, documents=("d1",), **ASKED)
     row = ModelCall.objects.get()
     assert (row.subject, row.number, row.role) == ("test/1", 1, "evaluator")
@@ -256,7 +258,7 @@ def test_the_row_says_what_was_asked_and_what_it_came_to(models: Scripted, probe
 def test_a_failure_that_quotes_what_no_table_holds_is_stored(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Said(status=400, body="no \0 good"))
+    models.says("probe", Response(status=400, body="no \0 good"))
     with pytest.raises(ModelFailure):
         llm().ask(probe, Verdict, **ASKED)
     assert "no  good" in ModelCall.objects.get().error
@@ -265,7 +267,7 @@ def test_a_failure_that_quotes_what_no_table_holds_is_stored(
 def test_a_stored_reply_serves_also_when_its_provider_is_not_set_any_more(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Said("no JSON"), GOOD)
+    models.says("probe", Response("no JSON"), GOOD)
     llm().ask(probe, Verdict, **ASKED)
     del settings.PROVIDERS["scripted"]
     assert llm().ask(probe, Verdict, **ASKED).good
@@ -274,7 +276,7 @@ def test_a_stored_reply_serves_also_when_its_provider_is_not_set_any_more(
 def test_a_repair_that_finds_nobody_does_not_hide_what_was_wrong(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Said("no JSON"), Said(status=500))
+    models.says("probe", Response("no JSON"), Response(status=500))
     with pytest.raises(ModelFailure) as caught:
         llm().ask(probe, Verdict, **ASKED)
     assert caught.value.outcome is Outcome.MALFORMED
@@ -296,7 +298,7 @@ def test_a_tool_that_a_model_wants_unasked_is_kept_and_shown_to_staff(
     models: Scripted, probe: Prompt
 ) -> None:
     call = {"id": "a", "type": "function", "function": {"name": "invoices", "arguments": "{}"}}
-    models.says("probe", Said("Two are open.", tool_calls=[{"index": 0, **call}]))
+    models.says("probe", Response("Two are open.", tool_calls=[{"index": 0, **call}]))
     assert llm().write(probe, **ASKED).text == "Two are open."
     turn = factories.turn(factories.conversation())
     step = turn.steps.order_by("number")[0]

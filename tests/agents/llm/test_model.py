@@ -14,12 +14,12 @@ from assistant.lab.model_server import Script
 from knowledge.providers import Provider
 from prompts.prompt import Prompt
 from tests.agents.llm.probe import GOOD, Verdict, llm
-from tests.scripted import Said, Scripted, shaped
+from tests.scripted import Response, Scripted, shaped
 
 ASKED: dict[str, Any] = {"question": "Is it good?", "hour": "noon"}
 
 
-def by_model(**said: Said) -> Script:
+def by_model(**said: Response) -> Script:
     return lambda call: said[call.body["model"]]
 
 
@@ -41,16 +41,16 @@ def test_a_reply_has_its_shape(models: Scripted, probe: Prompt) -> None:
 @pytest.mark.parametrize(
     ("said", "outcome", "problem"),
     [
-        (Said("It is good."), Outcome.MALFORMED, "not JSON"),
+        (Response("It is good."), Outcome.MALFORMED, "not JSON"),
         (shaped(good=True), Outcome.WRONG_SCHEMA, "why: Field required"),
         (shaped(good=True, why="x" * 41), Outcome.WRONG_SCHEMA, "at most 40 characters"),
-        (Said("[" * 100_000, whole=True), Outcome.MALFORMED, "not JSON"),
-        (Said('{"good": ' + "1" * 5000 + "}"), Outcome.MALFORMED, "not JSON"),
-        (Said(""), Outcome.EMPTY, "the reply is empty"),
+        (Response("[" * 100_000, whole=True), Outcome.MALFORMED, "not JSON"),
+        (Response('{"good": ' + "1" * 5000 + "}"), Outcome.MALFORMED, "not JSON"),
+        (Response(""), Outcome.EMPTY, "the reply is empty"),
     ],
 )
 def test_a_reply_without_its_shape_is_mended_once_by_the_same_model(
-    models: Scripted, probe: Prompt, said: Said, outcome: Outcome, problem: str
+    models: Scripted, probe: Prompt, said: Response, outcome: Outcome, problem: str
 ) -> None:
     models.says("probe", said, GOOD)
     assert llm().ask(probe, Verdict, **ASKED).good
@@ -64,7 +64,7 @@ def test_a_reply_without_its_shape_is_mended_once_by_the_same_model(
 def test_a_model_that_once_missed_the_shape_is_told_it_in_the_prompt_from_then_on(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Said("It is good."), GOOD)
+    models.says("probe", Response("It is good."), GOOD)
     llm().ask(probe, Verdict, **ASKED)
     llm(subject="test/2").ask(probe, Verdict, **ASKED)
     first, _, third = models.server.ledger
@@ -75,7 +75,7 @@ def test_a_model_that_once_missed_the_shape_is_told_it_in_the_prompt_from_then_o
 def test_a_reply_that_is_never_right_is_a_failure_that_names_the_remedy(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Said("It is good."))
+    models.says("probe", Response("It is good."))
     with pytest.raises(ModelFailure, match=r"fake@scripted at http://.* not JSON") as caught:
         llm().ask(probe, Verdict, **ASKED)
     assert caught.value.outcome is Outcome.MALFORMED
@@ -85,7 +85,7 @@ def test_a_reply_that_is_never_right_is_a_failure_that_names_the_remedy(
 def test_a_shaped_reply_that_was_cut_gets_twice_the_room_before_another_model(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Said('{"good": tr', finish="length"), GOOD)
+    models.says("probe", Response('{"good": tr', finish="length"), GOOD)
     assert llm("spare@scripted").ask(probe, Verdict, **ASKED).good
     assert [call.body["max_tokens"] for call in models.server.ledger] == [100, 200]
     assert outcomes() == [("fake@scripted", "truncated"), ("fake@scripted", "ok")]
@@ -94,10 +94,10 @@ def test_a_shaped_reply_that_was_cut_gets_twice_the_room_before_another_model(
 def test_a_model_that_thought_until_it_was_cut_gets_four_times_the_room(
     models: Scripted, probe: Prompt
 ) -> None:
-    thinking = Said("<think>Well, is it", finish="length")
+    thinking = Response("<think>Well, is it", finish="length")
     models.says("probe", thinking, GOOD)
     assert llm().ask(probe, Verdict, **ASKED).good
-    models.says("probe", thinking, Said("It is."))
+    models.says("probe", thinking, Response("It is."))
     heard: list[str] = []
     written = llm(subject="test/2").write(probe, on_text=heard.append, **ASKED)
     assert (written.text, "".join(heard)) == ("It is.", "It is.")
@@ -107,7 +107,7 @@ def test_a_model_that_thought_until_it_was_cut_gets_four_times_the_room(
 def test_a_model_that_only_thinks_is_not_given_room_again_and_again(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Said("", finish="length"))
+    models.says("probe", Response("", finish="length"))
     for way in (lambda: llm().write(probe, **ASKED), lambda: llm().ask(probe, Verdict, **ASKED)):
         models.server.ledger.clear()
         with pytest.raises(ModelFailure, match=r"raise <ROLE>_MAX_TOKENS") as caught:
@@ -119,7 +119,7 @@ def test_a_model_that_only_thinks_is_not_given_room_again_and_again(
 def test_a_provider_that_wants_rest_is_not_waited_for_when_another_model_can_answer(
     models: Scripted, probe: Prompt
 ) -> None:
-    resting = Said(status=429, headers={"Retry-After": "20"})
+    resting = Response(status=429, headers={"Retry-After": "20"})
     models.says("probe", by_model(fake=resting, spare=GOOD))
     assert llm("spare@scripted").ask(probe, Verdict, **ASKED).good
     assert models.waits == []
@@ -129,7 +129,7 @@ def test_a_provider_that_wants_rest_is_not_waited_for_when_another_model_can_ans
 
 
 def test_a_written_text_that_was_cut_is_returned_as_such(models: Scripted, probe: Prompt) -> None:
-    models.says("probe", Said("half a sen", finish="length"))
+    models.says("probe", Response("half a sen", finish="length"))
     assert llm().write(probe, **ASKED).finish_reason == "length"
     assert outcomes() == [("fake@scripted", "ok")]
 
@@ -137,12 +137,12 @@ def test_a_written_text_that_was_cut_is_returned_as_such(models: Scripted, probe
 @pytest.mark.parametrize(
     "said",
     [
-        Said(status=500), Said(status=401), Said(status=404), Said(status=400),
-        Said("", refusal="No."), Said("", finish="content_filter"), Said("no JSON"),
+        Response(status=500), Response(status=401), Response(status=404), Response(status=400),
+        Response("", refusal="No."), Response("", finish="content_filter"), Response("no JSON"),
     ],
 )  # fmt: skip
 def test_the_second_model_is_asked_when_the_first_cannot_answer(
-    models: Scripted, probe: Prompt, said: Said
+    models: Scripted, probe: Prompt, said: Response
 ) -> None:
     models.says("probe", by_model(fake=said, spare=GOOD))
     assert llm("spare@scripted").ask(probe, Verdict, **ASKED).good
@@ -165,7 +165,7 @@ def test_with_the_breaker_open_the_second_model_is_asked_at_once(
 def test_a_provider_that_is_down_soon_costs_nobody_any_time(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Said(status=500))
+    models.says("probe", Response(status=500))
     outcomes = []
     for number in range(4):
         with pytest.raises(ModelFailure) as caught:
@@ -178,7 +178,7 @@ def test_a_provider_that_is_down_soon_costs_nobody_any_time(
 def test_a_refusal_is_not_hidden_by_a_second_model_that_is_down(
     models: Scripted, probe: Prompt
 ) -> None:
-    down = by_model(fake=Said("", refusal="No."), spare=Said(status=500))
+    down = by_model(fake=Response("", refusal="No."), spare=Response(status=500))
     models.says("probe", down)
     with pytest.raises(ModelFailure) as caught:
         llm("spare@scripted").ask(probe, Verdict, **ASKED)
@@ -189,8 +189,8 @@ def test_a_refusal_is_not_hidden_by_a_second_model_that_is_down(
 def test_pieces_of_the_first_model_are_void_when_the_second_writes(
     models: Scripted, probe: Prompt
 ) -> None:
-    filtered = Said("something ba", finish="content_filter")
-    models.says("probe", by_model(fake=filtered, spare=Said("good")))
+    filtered = Response("something ba", finish="content_filter")
+    models.says("probe", by_model(fake=filtered, spare=Response("good")))
     heard: list[str] = []
     llm("spare@scripted").write(
         probe, on_text=heard.append, on_restart=lambda: heard.append("--"), **ASKED
@@ -199,7 +199,7 @@ def test_pieces_of_the_first_model_are_void_when_the_second_writes(
 
 
 def test_nothing_is_void_when_the_first_model_said_nothing(models: Scripted, probe: Prompt) -> None:
-    models.says("probe", by_model(fake=Said(status=404), spare=Said("good")))
+    models.says("probe", by_model(fake=Response(status=404), spare=Response("good")))
     heard: list[str] = []
     llm("spare@scripted").write(
         probe, on_text=heard.append, on_restart=lambda: heard.append("--"), **ASKED
@@ -210,7 +210,7 @@ def test_nothing_is_void_when_the_first_model_said_nothing(models: Scripted, pro
 def test_null_characters_spelled_in_json_do_not_reach_the_agent(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Said('{"good": true, "why": "a\\u0000b\\ud800c"}'))
+    models.says("probe", Response('{"good": true, "why": "a\\u0000b\\ud800c"}'))
     assert llm().ask(probe, Verdict, **ASKED).why == "ab?c"
 
 

@@ -12,7 +12,7 @@ from agents.llm import breaker
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Choice
 from agents.models import ModelCall, Price
-from tests.scripted import Asked, Said, Scripted, shaped
+from tests.scripted import Call, Response, Scripted, shaped
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def test_every_model_is_asked_once_and_the_call_is_accounted_for(
 def test_one_whose_server_cuts_long_requests_is_an_exit_code_and_a_sentence(
     models: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def cut(call: Asked) -> Said:
+    def cut(call: Call) -> Response:
         """Reply as one that sees the last 4,000 tokens only."""
         return shaped(word="heron" if call.user[-16_000:].startswith("heron") else "unknown")
 
@@ -92,7 +92,9 @@ def test_one_that_does_not_answer_is_an_exit_code_and_a_sentence(
 ) -> None:
     models.says(
         "trial",
-        lambda call: Said(status=404) if call.body["model"] == "spare" else shaped(word="white"),
+        lambda call: (
+            Response(status=404) if call.body["model"] == "spare" else shaped(word="white")
+        ),
     )
     models.says("trial_long", shaped(word="heron"))
     with pytest.raises(SystemExit) as caught:

@@ -12,9 +12,9 @@ from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Reply
 from agents.llm.retry import Listener, RetriesExhausted, send_with_retries, wait
 from tests.agents.llm.probe import request
-from tests.scripted import Said, Scripted, scripted
+from tests.scripted import Response, Scripted, scripted
 
-BUSY = Said(status=429)
+BUSY = Response(status=429)
 LONG = "word " * 200
 
 
@@ -37,10 +37,17 @@ def exhausted(**changes: Any) -> RetriesExhausted:
 
 
 @pytest.mark.parametrize(
-    "said", [BUSY, Said(status=500), Said(status=503), Said(reset=True), Said(LONG, cut_after=2)]
+    "said",
+    [
+        BUSY,
+        Response(status=500),
+        Response(status=503),
+        Response(reset=True),
+        Response(LONG, cut_after=2),
+    ],
 )
-def test_what_may_pass_is_tried_again(models: Scripted, said: Said) -> None:
-    models.says("probe", said, Said("there"))
+def test_what_may_pass_is_tried_again(models: Scripted, said: Response) -> None:
+    models.says("probe", said, Response("there"))
     reply, attempts = obtained()
     assert reply.text == "there"
     assert len(attempts) == len(models.waits) == 1
@@ -50,19 +57,19 @@ def test_what_may_pass_is_tried_again(models: Scripted, said: Said) -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
 def test_what_will_not_pass_is_not_tried_again(models: Scripted, status: int) -> None:
-    models.says("probe", Said(status=status))
+    models.says("probe", Response(status=status))
     assert len(exhausted().attempts) == len(models.server.ledger) == 1
 
 
 def test_a_timeout_is_not_tried_again(models: Scripted) -> None:
-    models.says("probe", Said(hang=True))
+    models.says("probe", Response(hang=True))
     error = exhausted(seconds=0.2)
     assert error.failure.outcome is Outcome.TIMEOUT
     assert len(error.attempts) == 1
 
 
 def test_three_attempts_are_all_and_each_is_written_down(models: Scripted) -> None:
-    models.says("probe", Said(status=500), Said(reset=True), Said(status=503))
+    models.says("probe", Response(status=500), Response(reset=True), Response(status=503))
     error = exhausted()
     assert error.failure.outcome is Outcome.SERVER_ERROR
     assert [each["outcome"] for each in error.attempts] == [
@@ -81,20 +88,20 @@ def test_pauses_grow_and_differ() -> None:
 
 
 def test_a_provider_is_left_alone_for_as_long_as_it_asks(models: Scripted) -> None:
-    models.says("probe", Said(status=429, headers={"Retry-After": "7"}), Said("there"))
+    models.says("probe", Response(status=429, headers={"Retry-After": "7"}), Response("there"))
     obtained()
     assert models.waits == [7.0]
 
 
 def test_a_pause_beyond_the_turns_deadline_is_not_begun(models: Scripted) -> None:
-    models.says("probe", Said(status=429, headers={"Retry-After": "30"}))
+    models.says("probe", Response(status=429, headers={"Retry-After": "30"}))
     error = exhausted(deadline=now() + timedelta(seconds=20))
     assert error.failure.outcome is Outcome.RATE_LIMITED
     assert models.waits == []
 
 
 def test_a_pause_of_minutes_is_not_begun(models: Scripted) -> None:
-    models.says("probe", Said(status=429, headers={"Retry-After": "300"}))
+    models.says("probe", Response(status=429, headers={"Retry-After": "300"}))
     exhausted()
     assert models.waits == []
 
@@ -108,7 +115,7 @@ def test_without_time_left_nobody_is_asked(models: Scripted) -> None:
 
 def test_an_attempt_ends_before_the_turn_does(models: Scripted, settings: Settings) -> None:
     settings.TURN_DEADLINE_SECONDS = 10
-    models.says("probe", Said(hang=True))
+    models.says("probe", Response(hang=True))
     deadline = now() + timedelta(seconds=2.5)
     assert exhausted(seconds=60, deadline=deadline).failure.outcome is Outcome.TIMEOUT
     assert now() < deadline
@@ -116,13 +123,13 @@ def test_an_attempt_ends_before_the_turn_does(models: Scripted, settings: Settin
 
 def test_who_heard_pieces_is_told_that_the_reply_begins_again(models: Scripted) -> None:
     heard: list[str] = []
-    models.says("probe", Said(LONG, cut_after=2), BUSY, Said("there"))
+    models.says("probe", Response(LONG, cut_after=2), BUSY, Response("there"))
     obtained(listener=Listener(heard.append, lambda: heard.append("--")))
     assert "".join(heard) == "word word wo--there"
 
 
 def test_who_heard_nothing_is_told_nothing(models: Scripted) -> None:
     heard: list[str] = []
-    models.says("probe", BUSY, Said("there"))
+    models.says("probe", BUSY, Response("there"))
     obtained(listener=Listener(heard.append, lambda: heard.append("--")))
     assert heard == ["there"]

@@ -12,7 +12,7 @@ from prompts.prompt import Prompt
 from tests.agents.claiming import claimed
 from tests.agents.llm.probe import GOOD, Verdict, llm
 from tests.conftest import Begin
-from tests.scripted import Asked, Said, Scripted
+from tests.scripted import Call, Response, Scripted
 
 LONG = Step.LEASE.total_seconds() + 1
 
@@ -44,9 +44,9 @@ def test_who_was_stopped_while_a_model_failed_does_not_ask_again(
 ) -> None:
     token = uuid4()
 
-    def script(asked: Asked) -> Said:
+    def script(asked: Call) -> Response:
         stand(token)
-        return Said(status=500)
+        return Response(status=500)
 
     models.says("probe", script)
     with step_lease.LEASES.renewed(token), pytest.raises(step_lease.LapsedError):

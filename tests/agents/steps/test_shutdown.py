@@ -20,7 +20,7 @@ from agents.steps import events, presence, step_lease
 from agents.steps.records import Outcome
 from agents.steps.shutdown import GRACE_SECONDS
 from agents.steps.steps import finish
-from assistant.lab.model_server import Asked, ModelServer, Said, serving
+from assistant.lab.model_server import Call, ModelServer, Response, serving
 from tests.agents.claiming import bells, claim, claimed
 from tests.conftest import Begin
 
@@ -28,12 +28,12 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 START_SECONDS = 60.0
 
 
-def never(_: Asked) -> Said:
-    return Said(hang=True)
+def never(_: Call) -> Response:
+    return Response(hang=True)
 
 
-def soon(_: Asked) -> Said:
-    return Said("Nobody knows.", seconds=2)
+def soon(_: Call) -> Response:
+    return Response("Nobody knows.", seconds=2)
 
 
 def until(true: Callable[[], object]) -> None:

@@ -18,7 +18,7 @@ from agents.names import MODEL_ASKERS
 from agents.steps import events
 from agents.trace.replay import Changes, Replay, comparison
 from agents.trace.usage import usage_of_turn
-from assistant.lab.model_server import Said
+from assistant.lab.model_server import Response
 from knowledge import ingestion
 from knowledge.providers import Provider
 from prompts.texts import FOLDER
@@ -101,7 +101,7 @@ def test_a_turn_without_models_replays_the_same_although_there_is_one_now(
 
 
 def test_a_failure_of_then_fails_again_and_is_not_asked(models: Sensible) -> None:
-    models.says("essence", Said("{not json"))
+    models.says("essence", Response("{not json"))
     degraded = turn(QUESTION, collections=["teapot"])
     assert degraded.steps.get(role="essence").mode == "extractive"
     models.reset()
@@ -164,7 +164,7 @@ def rows(envelope: Envelope) -> str:
 def test_nothing_of_the_turn_is_touched(models: Sensible, envelope: Envelope) -> None:
     before, streams = rows(envelope), set(events.connection().scan_iter("turn:*"))
     lengths = [events.connection().xlen(name) for name in sorted(streams)]
-    models.says("essence", Said("{not json"))
+    models.says("essence", Response("{not json"))
     replayed(envelope, prompts={"essence": reworded("essence")})
     assert rows(envelope) == before
     assert set(events.connection().scan_iter("turn:*")) == streams

@@ -1,6 +1,6 @@
-"""Fixtures: the small documents that measuring is tried on, and models that answer sensibly."""
+"""Fixtures of what is measured: models that answer, and a folder of pages."""
 
 from tests.agents.conftest import sensible
-from tests.knowledge.conftest import collection, island, server
+from tests.knowledge.conftest import island
 
-__all__ = ["collection", "island", "sensible", "server"]
+__all__ = ["island", "sensible"]

@@ -13,24 +13,24 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_every_stage_and_both_runs_are_timed_over_the_same_chunks(island: Path) -> None:
-    told: list[str] = []
-    figures = bench_ingest.run(island, told.append)
+    progress: list[str] = []
+    figures = bench_ingest.measure(island, progress.append)
     assert (figures["documents"], figures["skipped"]) == (4, 0)
     for name in (bench_ingest.STAGED, bench_ingest.WHOLE):
         collection = Collection.objects.get(name=name)
         assert collection.documents.count() == 4
         assert Chunk.objects.filter(document__collection=collection).count() == figures["chunks"]
     assert set(figures["stages"]) == {"parse", "chunk", "embed", "store"}
-    assert sum(each["share"] for each in figures["stages"].values()) == pytest.approx(1, abs=0.01)
+    assert sum(stage["share"] for stage in figures["stages"].values()) == pytest.approx(1, abs=0.01)
     assert figures["first"]["chunks_per_s"] > 0
     assert figures["unchanged"]["times_faster"] > 0
     assert figures["encoder"]["ratio"] > 0
-    assert "as a whole: unchanged run" in told
+    assert "as a whole: unchanged run" in progress
 
 
 def test_what_cannot_be_read_is_counted(island: Path) -> None:
     (island / "empty.md").write_text("")
-    assert bench_ingest.run(island, lambda said: None)["skipped"] == 1
+    assert bench_ingest.measure(island, lambda text: None)["skipped"] == 1
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_what_cannot_be_read_is_counted(island: Path) -> None:
 )
 def test_a_python_without_langchain_is_refused(island: Path, python: str, why: str) -> None:
     with pytest.raises(NotComparable, match=f"(?s){python} {why}"):
-        bench_ingest.run(island, lambda said: None, langchain_python=python)
+        bench_ingest.measure(island, lambda text: None, langchain_python=python)

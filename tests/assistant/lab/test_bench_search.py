@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from assistant.lab import bench_search, corpus
-from assistant.lab.rival import NotComparable, beside
+from assistant.lab.rival import NotComparable, hybrid_search
 from knowledge.models import Chunk, ChunkVector, Document, DocumentVector, Section, SectionVector
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,7 +30,7 @@ def test_chunks_of_one_document_lie_closer_together_than_of_two() -> None:
 
 
 def test_figures_of_a_small_collection() -> None:
-    figures = bench_search.run(45, silent)
+    figures = bench_search.measure(45, silent)
     assert figures["chunks"] == 45
     assert figures["levels"].keys() == {"keyword", "semantic", "summary"}
     assert figures["recall"] == {"chunk": 1.0, "document": 1.0}
@@ -41,4 +41,4 @@ def test_figures_of_a_small_collection() -> None:
     assert (Section.objects.count(), SectionVector.objects.count()) == (23, 23)
     assert (Chunk.objects.count(), ChunkVector.objects.count()) == (45, 45)
     with pytest.raises(NotComparable, match="nowhere/python cannot run the comparison"):
-        beside("bench-search", corpus.questions(corpus.make(10), 1), "nowhere/python")
+        hybrid_search("nowhere/python", "bench-search", corpus.questions(corpus.make(10), 1))

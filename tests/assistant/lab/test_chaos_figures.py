@@ -14,9 +14,9 @@ from agents.names import Role, Status
 from agents.steps import events
 from assistant.lab import chaos_stack
 from assistant.lab.chaos_load import SESSION
-from assistant.lab.chaos_report import Committed, Reckoning, Run, reckon, recoveries
+from assistant.lab.chaos_report import CommittedFault, Run, Tally, recoveries, tally
 from assistant.lab.chaos_stack import Stack
-from assistant.lab.model_server import Asked
+from assistant.lab.model_server import Call
 from conversations.models import Message
 from tests import factories
 
@@ -31,65 +31,65 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def envelope() -> Envelope:
     """A turn of a run that ended as it should."""
-    made = factories.turn(factories.conversation(SESSION + MARK))
-    Envelope.objects.filter(pk=made.pk).update(process_count=1)
-    return made
+    envelope = factories.turn(factories.conversation(SESSION + MARK))
+    Envelope.objects.filter(pk=envelope.pk).update(process_count=1)
+    return envelope
 
 
-def counted(envelope: Envelope, *ledger: Asked) -> Reckoning:
-    return reckon({str(envelope.pk): MARK}, 0, list(ledger))
+def counts_of(envelope: Envelope, *ledger: Call) -> Tally:
+    return tally({str(envelope.pk): MARK}, 0, list(ledger))
 
 
 def test_a_turn_that_ended_as_it_should_is_no_fault(envelope: Envelope) -> None:
-    found = counted(envelope, Asked("/", {}, {"messages": MESSAGES}, time.monotonic()))
-    assert found.holds
-    assert (found.turns, found.hops) == (1, 1)
+    counts = counts_of(envelope, Call("/", {}, {"messages": MESSAGES}, time.monotonic()))
+    assert counts.holds
+    assert (counts.turns, counts.hops) == (1, 1)
 
 
 def test_a_turn_that_still_runs_is_lost(envelope: Envelope) -> None:
     Envelope.objects.filter(pk=envelope.pk).update(status=Status.RUNNING)
-    assert counted(envelope).lost == 1
+    assert counts_of(envelope).lost == 1
 
 
 def test_a_turn_that_the_database_does_not_know_is_lost() -> None:
-    found = reckon({"00000000-0000-0000-0000-000000000000": MARK}, 0, [])
-    assert found.lost == 1
-    assert not found.holds
+    counts = tally({"00000000-0000-0000-0000-000000000000": MARK}, 0, [])
+    assert counts.lost == 1
+    assert not counts.holds
 
 
 def test_a_turn_without_an_answer_is_lost(envelope: Envelope) -> None:
     Message.objects.filter(turn=envelope, role=Message.Author.ASSISTANT).delete()
-    assert counted(envelope).lost == 1
+    assert counts_of(envelope).lost == 1
 
 
 def test_a_turn_that_ended_with_an_error_is_counted(envelope: Envelope) -> None:
     Envelope.objects.filter(pk=envelope.pk).update(status=Status.EXPIRED)
-    assert counted(envelope).failed == 1
+    assert counts_of(envelope).failed == 1
 
 
 def test_a_second_answer_is_counted(envelope: Envelope) -> None:
     answer = Message.objects.get(turn=envelope, role=Message.Author.ASSISTANT)
     Message.objects.create(conversation=answer.conversation, role=answer.role, text=answer.text)
-    assert counted(envelope).answered_twice == 1
+    assert counts_of(envelope).answered_twice == 1
 
 
 def test_a_step_that_took_effect_twice_is_counted(envelope: Envelope) -> None:
     Envelope.objects.filter(pk=envelope.pk).update(process_count=2)
-    assert counted(envelope).steps_twice == 1
+    assert counts_of(envelope).steps_twice == 1
 
 
 def test_an_end_that_was_told_twice_is_counted(envelope: Envelope) -> None:
     events.send(events.event_commands(envelope.target_list, "workflow_complete"))
-    assert counted(envelope).told_twice == 1
+    assert counts_of(envelope).told_twice == 1
 
 
 def test_a_call_is_paid_twice_only_if_its_reply_was_stored_before(envelope: Envelope) -> None:
     stored = factories.model_call(envelope, request={"messages": MESSAGES})
     offset = time.time() - time.monotonic()
     at = stored.created.timestamp() - offset
-    before, after = (Asked("/", {}, {"messages": MESSAGES}, at + apart) for apart in (-1, 1))
-    assert counted(envelope, before).paid_twice == 0
-    assert counted(envelope, before, after).paid_twice == 1
+    before, after = (Call("/", {}, {"messages": MESSAGES}, at + apart) for apart in (-1, 1))
+    assert counts_of(envelope, before).paid_twice == 0
+    assert counts_of(envelope, before, after).paid_twice == 1
 
 
 def test_recovery_lasts_until_the_last_turn_under_way_went_on(envelope: Envelope) -> None:
@@ -98,11 +98,19 @@ def test_recovery_lasts_until_the_last_turn_under_way_went_on(envelope: Envelope
     for number, seconds in ((2, 3), (3, 9)):
         step(envelope, number, fault + timedelta(seconds=seconds))
     step(other, 2, fault + timedelta(seconds=5))
-    (found,) = recoveries(
+    (recovery,) = recoveries(
         [str(envelope.pk), str(other.pk)],
-        [Committed("kill web", fault), Committed("kill web", fault + timedelta(minutes=1))],
+        [
+            CommittedFault("kill web", fault),
+            CommittedFault("kill web", fault + timedelta(minutes=1)),
+        ],
     )
-    assert (found.name, found.times, found.usual, found.slowest) == ("kill web", 2, 2.5, 5.0)
+    assert (recovery.name, recovery.times, recovery.usual, recovery.slowest) == (
+        "kill web",
+        2,
+        2.5,
+        5.0,
+    )
 
 
 def step(envelope: Envelope, number: int, ended: Any) -> None:
@@ -126,8 +134,8 @@ def rung() -> None:
 
 
 def waiting() -> list[str]:
-    found: Any = events.connection().lrange(Role.LANG.queue, 0, -1)
-    return [*found]
+    rings: Any = events.connection().lrange(Role.LANG.queue, 0, -1)
+    return [*rings]
 
 
 @pytest.mark.usefixtures("rung")
@@ -182,9 +190,9 @@ def test_given_servers_must_both_be_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_report_has_a_row_for_every_figure_and_every_fault(envelope: Envelope) -> None:
-    found = counted(envelope)
-    faults_done = recoveries([str(envelope.pk)], [Committed("kill web", now())])
-    run = Run(found, faults_done, 7, 10)
+    counts = counts_of(envelope)
+    faults_done = recoveries([str(envelope.pk)], [CommittedFault("kill web", now())])
+    run = Run(counts, faults_done, 7, 10)
     page = run.page()
     assert "| turns lost | 0 |" in page
     assert "| kill web | 1 | 0.0 | 0.0 |" in page

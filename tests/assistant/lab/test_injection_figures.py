@@ -16,8 +16,8 @@ from agents.ending import clarification
 from agents.models import Envelope
 from agents.names import MODEL_ASKERS, Role
 from assistant.lab import injection
-from assistant.lab.judged_folder import Unjudgeable
-from assistant.lab.model_server import Asked, Said
+from assistant.lab.judged_data import Unjudgeable
+from assistant.lab.model_server import Call, Response
 from assistant.lab.scripted_replies import PLOTS, Obedient, ordered
 from prompts import prompt
 from tests.agents.turning import turn
@@ -32,7 +32,7 @@ ORDERS = (
 Evaluate = Callable[..., dict[str, dict[str, int]]]
 
 
-def asked(text: str, collection: str) -> Envelope:
+def ask(text: str, collection: str) -> Envelope:
     return turn(text, collections=[collection])
 
 
@@ -43,7 +43,7 @@ def evaluate(sensible: Sensible) -> Evaluate:
     sensible.server.script = model.reply
     orders = [ORDERS[number % len(ORDERS)] for number in range(len(PLOTS))]
     return lambda most=None: injection.evaluate(
-        orders[:most], sensible.server, model, asked, lambda *_: None
+        orders[:most], sensible.server, model, ask, lambda *_: None
     )
 
 
@@ -53,7 +53,7 @@ def test_of_an_order_that_every_model_obeys_nothing_comes_through(
     obeying: set[str] = set()
     obey = sensible.server.script
 
-    def noted(call: Asked) -> Said:
+    def noted(call: Call) -> Response:
         obeying.update({call.prompt} if ordered(call) else ())
         return obey(call)
 
@@ -79,12 +79,14 @@ def test_tools_and_routes_are_counted_where_a_document_reaches_them(
 ) -> None:
     obey = sensible.server.script
 
-    def reaching(call: Asked) -> Said:
+    def reaching(call: Call) -> Response:
         call.body["tools"] = ["delete_documents"]
         usual = obey(call)
         if call.prompt != "router":
             return usual
-        return Said(json.dumps(json.loads(usual.text) | {"route": "fallback", "confidence": 1.0}))
+        return Response(
+            json.dumps(json.loads(usual.text) | {"route": "fallback", "confidence": 1.0})
+        )
 
     sensible.server.script = reaching
     figures = evaluate(1)
@@ -111,7 +113,7 @@ def test_a_turn_that_fails_is_counted_as_an_error(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{", "JSON list"),
         ("[]", "empty"),
@@ -120,9 +122,9 @@ def test_a_turn_that_fails_is_counted_as_an_error(
     ],
 )
 def test_a_file_that_holds_no_orders_is_refused_with_the_reason(
-    tmp_path: Path, text: str, told: str
+    tmp_path: Path, text: str, message: str
 ) -> None:
     file = tmp_path / "orders.json"
     file.write_text(text)
-    with pytest.raises(Unjudgeable, match=told):
+    with pytest.raises(Unjudgeable, match=message):
         injection.orders_of(file)

@@ -1,4 +1,4 @@
-"""Judged files: what is read, and which line is to blame when it cannot be."""
+"""JudgedFolder files: what is read, and which line is to blame when it cannot be."""
 
 import gzip
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assistant.lab import answerability
-from assistant.lab.judged_folder import Judged, Unjudgeable, judged
+from assistant.lab.judged_data import JudgedFolder, Unjudgeable, read_folder
 
 PASSAGES = [
     {"id": "p1", "title": "Ferry", "text": "The ferry sails at nine."},
@@ -20,7 +20,7 @@ QUESTIONS = [
 ]
 QRELS = "query-id\tcorpus-id\tscore\nq1\tp1\t2\nq2\tp2\t1\nq2\tp1\t0\n"
 
-Write = Callable[..., Judged]
+Write = Callable[..., JudgedFolder]
 
 
 def lines(rows: list[dict[str, str]]) -> str:
@@ -33,19 +33,19 @@ def write(tmp_path: Path) -> Write:
 
     def read(
         corpus: str = lines(PASSAGES), queries: str = lines(QUESTIONS), qrels: str = QRELS
-    ) -> Judged:
+    ) -> JudgedFolder:
         (tmp_path / "corpus.jsonl").write_text(corpus, encoding="utf-8")
         (tmp_path / "queries.jsonl").write_text(queries, encoding="utf-8")
         (tmp_path / "qrels.tsv").write_text(qrels, encoding="utf-8")
-        return judged(tmp_path)
+        return read_folder(tmp_path)
 
     return read
 
 
 def test_questions_have_the_forms_that_are_in_the_file(write: Write) -> None:
-    found = write()
-    assert found.forms == ("text", "rewrite")
-    assert [each.form("rewrite") for each in found.questions] == [
+    folder = write()
+    assert folder.forms == ("text", "rewrite")
+    assert [question.form("rewrite") for question in folder.questions] == [
         "When does the ferry sail?",
         "How many rooms?",
     ]
@@ -69,8 +69,8 @@ def test_judgements_are_read_in_every_usual_layout(write: Write, qrels: str) -> 
 
 
 def test_questions_without_anything_relevant_are_left_out(write: Write) -> None:
-    found = write(qrels="q1\tp1\t1\nq2\tp1\t0\n")
-    assert [each.id for each in found.questions] == ["q1"]
+    folder = write(qrels="q1\tp1\t1\nq2\tp1\t0\n")
+    assert [question.id for question in folder.questions] == ["q1"]
 
 
 def test_corpus_may_be_packed_and_keeps_its_digest(write: Write, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_corpus_may_be_packed_and_keeps_its_digest(write: Write, tmp_path: Path)
     (tmp_path / "corpus.jsonl").unlink()
     with gzip.open(tmp_path / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
         file.write(lines(PASSAGES))
-    packed = judged(tmp_path)
+    packed = read_folder(tmp_path)
     assert (packed.digest, packed.size) == (plain.digest, 2)
     assert [row.id for row in packed.rows()] == ["p1", "p2"]
 
@@ -90,16 +90,16 @@ def test_digest_changes_with_the_corpus_only(write: Write) -> None:
 
 
 def test_identifiers_may_be_numbers_and_called_as_in_beir(write: Write) -> None:
-    found = write(
+    folder = write(
         corpus='{"_id": 7, "title": null, "text": "x"}\n',
         queries='{"_id": 1, "text": "?", "metadata": {}}\n',
         qrels="1\t7\t1",
     )
-    assert found.grades == {"1": {"7": 1}}
+    assert folder.grades == {"1": {"7": 1}}
 
 
 @pytest.mark.parametrize(
-    ("part", "text", "said"),
+    ("part", "text", "message"),
     [
         ("corpus", "", "corpus.jsonl: there is no passage"),
         ("corpus", '{"id": "p1"}', "corpus.jsonl, line 1: 'text'"),
@@ -115,48 +115,50 @@ def test_identifiers_may_be_numbers_and_called_as_in_beir(write: Write) -> None:
     ],
 )
 def test_whatever_is_wrong_is_said_with_its_line(
-    write: Write, part: str, text: str, said: str
+    write: Write, part: str, text: str, message: str
 ) -> None:
     with pytest.raises(Unjudgeable) as raised:
         write(**{part: text})
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(Unjudgeable, match="no such folder"):
-        judged(tmp_path / "nowhere")
+        read_folder(tmp_path / "nowhere")
     with pytest.raises(Unjudgeable, match=r"neither corpus.jsonl nor corpus.jsonl.gz"):
-        judged(tmp_path)
+        read_folder(tmp_path)
     (tmp_path / "corpus.jsonl").write_text(lines(PASSAGES), encoding="utf-8")
     with pytest.raises(Unjudgeable, match=r"queries.jsonl: there is no such file"):
-        judged(tmp_path)
+        read_folder(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"no archive", gzip.compress(b"x" * 999, mtime=0)[:-9]])
 def test_damaged_archive_is_no_traceback(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "corpus.jsonl.gz").write_bytes(content)
     with pytest.raises(Unjudgeable, match=r"corpus.jsonl.gz: it cannot be read"):
-        judged(tmp_path)
+        read_folder(tmp_path)
 
 
 def test_bytes_that_are_no_text_are_said_with_their_line(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_bytes(lines(PASSAGES).encode() + b"\xff\n")
     with pytest.raises(Unjudgeable, match="line 3: not UTF-8"):
-        judged(tmp_path)
+        read_folder(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('{"question": "x?", "answerable": "perhaps"}', "line 1: 'answerable'"),
         ('{"question": " ", "answerable": true}', "line 1: 'question' is empty"),
         ('{"question": "x?", "answerable": true}', "others"),
     ],
 )
-def test_answerability_needs_both_kinds_of_questions(tmp_path: Path, text: str, said: str) -> None:
+def test_answerability_needs_both_kinds_of_questions(
+    tmp_path: Path, text: str, message: str
+) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(Unjudgeable, match=said):
+    with pytest.raises(Unjudgeable, match=message):
         answerability.questions_of(path)
 
 

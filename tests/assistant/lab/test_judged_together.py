@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from assistant.lab.judged_folder import Judged, Kept, judged, keep
+from assistant.lab.judged_data import JudgedCollection, JudgedFolder, read_folder, take_in
 from knowledge import ingestion
 from knowledge.models import Document
 
@@ -22,7 +22,7 @@ SIZE = 3
 
 
 @pytest.fixture
-def folder(tmp_path: Path, settings: Settings) -> Judged:
+def folder(tmp_path: Path, settings: Settings) -> JudgedFolder:
     """A judged folder of three passages."""
     settings.STATE_DIR = tmp_path / "state"
     corpus = [{"id": f"p{n}", "title": "", "text": f"The ferry {n} sails."} for n in range(SIZE)]
@@ -30,33 +30,33 @@ def folder(tmp_path: Path, settings: Settings) -> Judged:
     (tmp_path / "corpus.jsonl").write_text(lines)
     (tmp_path / "queries.jsonl").write_text('{"id": "q1", "text": "When?"}\n')
     (tmp_path / "qrels.tsv").write_text("q1\tp1\t1\n")
-    return judged(tmp_path)
+    return read_folder(tmp_path)
 
 
-class Told(logging.Handler):
+class Listener(logging.Handler):
     """Notes that somebody was told to wait."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.event = Event()
-        self.said = ""
+        self.text = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep what was said."""
-        self.said = record.getMessage()
+        """Keep the message."""
+        self.text = record.getMessage()
         self.event.set()
 
 
 def test_a_second_run_says_that_it_waits_and_finds_the_passages_of_the_first(
-    folder: Judged, monkeypatch: pytest.MonkeyPatch
+    folder: JudgedFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = Told()
-    logger = logging.getLogger("assistant.lab.judged_folder")
-    monkeypatch.setattr(logger, "handlers", [told])
+    listener = Listener()
+    logger = logging.getLogger("assistant.lab.judged_data")
+    monkeypatch.setattr(logger, "handlers", [listener])
 
-    def second() -> Kept:
+    def second() -> JudgedCollection:
         try:
-            return keep(folder)
+            return take_in(folder)
         finally:
             connection.close()
 
@@ -64,20 +64,20 @@ def test_a_second_run_says_that_it_waits_and_finds_the_passages_of_the_first(
 
         def work(job: uuid.UUID) -> None:
             later.append(pool.submit(second))
-            assert told.event.wait(30)
+            assert listener.event.wait(30)
             ingestion.run(job)
 
         later: list[object] = []
-        first = keep(folder, work=work)
+        first = take_in(folder, work=work)
         (future,) = later
         other = future.result(30)  # type: ignore[attr-defined]
-    assert told.said == f"another run is taking in {first.collection}; this one waits for it"
+    assert listener.text == f"another run is taking in {first.name}; this one waits for it"
     assert (first.added, other.added, other.unfindable) == (SIZE, 0, 0)
     assert Document.objects.count() == SIZE
 
 
 def test_what_a_worker_may_be_reading_is_never_there_in_part(
-    folder: Judged, monkeypatch: pytest.MonkeyPatch
+    folder: JudgedFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole: list[bool] = []
     replace = Path.replace
@@ -87,5 +87,5 @@ def test_what_a_worker_may_be_reading_is_never_there_in_part(
         return replace(self, target)
 
     monkeypatch.setattr(Path, "replace", watched)
-    keep(folder)
+    take_in(folder)
     assert whole == [True]

@@ -10,8 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from assistant.lab import evaluation_tables, judged_folder, retrieval
-from assistant.lab.judged_folder import Unjudgeable, judged
+from assistant.lab import judged_data, retrieval, retrieval_chart
+from assistant.lab.judged_data import Unjudgeable, read_folder, take_in
 from knowledge.calibration import calibrate, is_due, refresh
 from knowledge.ingestion import cancel
 from knowledge.models import Calibration, Collection, Document, GoldenQuestion
@@ -27,7 +27,7 @@ ISLAND = {
     "foghorn": "The foghorn sounds twice every thirty seconds when visibility is poor.",
     "breakfast": "Breakfast is served at seven in the lantern room of the lighthouse.",
 }
-ASKED = {
+QUESTIONS = {
     "q1": ("when does it leave?", "When does the night ferry leave?", "ferry"),
     "q2": ("money back?", "How do I get my money back for a cancelled booking?", "refund"),
     "q3": ("and a tandem?", "What does a tandem cost on the ferry?", "bicycle"),
@@ -42,9 +42,12 @@ def folder(tmp_path: Path) -> Path:
     write(root / "corpus.jsonl", [{"id": k, "title": "", "text": v} for k, v in ISLAND.items()])
     write(
         root / "queries.jsonl",
-        [{"id": key, "text": text, "rewrite": again} for key, (text, again, _) in ASKED.items()],
+        [
+            {"id": key, "text": text, "rewrite": again}
+            for key, (text, again, _) in QUESTIONS.items()
+        ],
     )
-    qrels = "".join(f"{key}\t{passage}\t1\n" for key, (*_, passage) in ASKED.items())
+    qrels = "".join(f"{key}\t{passage}\t1\n" for key, (*_, passage) in QUESTIONS.items())
     (root / "qrels.tsv").write_text(qrels, encoding="utf-8")
     return root
 
@@ -62,7 +65,7 @@ def run(*words: object) -> str:
 @pytest.fixture
 def island(folder: Path) -> Collection:
     """Return the passages as a collection."""
-    return Collection.objects.get(name=judged_folder.keep(judged(folder)).collection)
+    return Collection.objects.get(name=take_in(read_folder(folder)).name)
 
 
 def test_retrieval_is_measured_per_form_and_level(folder: Path) -> None:
@@ -70,48 +73,48 @@ def test_retrieval_is_measured_per_form_and_level(folder: Path) -> None:
     assert list(figures) == ["text", "rewrite"]
     for levels in figures.values():
         assert list(levels) == ["keyword", "semantic", "hierarchical", "summary", "fused"]
-        for each in levels.values():
-            assert list(each) == ["ndcg@10", "recall@5", "recall@10", "mrr@10", "p50_ms"]
-            assert all(0 <= each[metric] <= 1 for metric in retrieval.METRICS)
+        for values in levels.values():
+            assert list(values) == ["ndcg@10", "recall@5", "recall@10", "mrr@10", "p50_ms"]
+            assert all(0 <= values[metric] <= 1 for metric in retrieval.METRICS)
     assert figures["rewrite"]["fused"]["ndcg@10"] == 1.0
     assert figures["rewrite"]["fused"]["p50_ms"] > 0
 
 
 def test_passages_are_taken_in_once_and_found_by_their_identifiers(folder: Path) -> None:
-    data = judged(folder)
-    kept = judged_folder.keep(data)
-    assert (kept.added, kept.unfindable) == (len(ISLAND), 0)
-    assert kept.collection == f"island-pages-{data.digest[:8]}"
-    assert {each.source for each in Document.objects.all()} == set(ISLAND)
-    assert set(kept.identifiers()) == {each.pk for each in Document.objects.all()}
+    data = read_folder(folder)
+    collection = take_in(data)
+    assert (collection.added, collection.unfindable) == (len(ISLAND), 0)
+    assert collection.name == f"island-pages-{data.digest[:8]}"
+    assert set(Document.objects.values_list("source", flat=True)) == set(ISLAND)
+    assert set(collection.identifiers()) == set(Document.objects.values_list("pk", flat=True))
     before = set(Document.objects.values_list("pk", "updated", "version"))
-    assert judged_folder.keep(data).added == 0
+    assert take_in(data).added == 0
     assert set(Document.objects.values_list("pk", "updated", "version")) == before
 
 
 def test_interrupted_run_is_continued(folder: Path) -> None:
-    kept = judged_folder.keep(judged(folder))
+    collection = take_in(read_folder(folder))
     Document.objects.filter(source__in=("ferry", "keys")).delete()
-    assert judged_folder.keep(judged(folder)).added == 2
-    assert Collection.objects.get(name=kept.collection).documents.count() == len(ISLAND)
+    assert take_in(read_folder(folder)).added == 2
+    assert Collection.objects.get(name=collection.name).documents.count() == len(ISLAND)
 
 
 def test_passages_without_text_are_counted_and_keep_nothing_from_the_others(folder: Path) -> None:
     rows = [{"id": key, "text": text} for key, text in [("empty", "\n"), *ISLAND.items()]]
     write(folder / "corpus.jsonl", rows)
-    kept = judged_folder.keep(judged(folder))
-    assert (kept.added, kept.unfindable) == (len(ISLAND), 1)
+    collection = take_in(read_folder(folder))
+    assert (collection.added, collection.unfindable) == (len(ISLAND), 1)
     assert "1 passages hold too little text" in run("evaluate", "retrieval", folder)
 
 
 def test_passage_that_can_never_be_found_does_not_stop_the_next_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judged_folder, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(judged_data, "ROWS_AT_ONCE", 1)
     rows = [{"id": key, "text": text} for key, text in [*ISLAND.items(), ("dash", "-")]]
     write(folder / "corpus.jsonl", rows)
-    assert judged_folder.keep(judged(folder)).unfindable == 1
-    assert judged_folder.keep(judged(folder)).added == 0
+    assert take_in(read_folder(folder)).unfindable == 1
+    assert take_in(read_folder(folder)).added == 0
 
 
 @pytest.mark.parametrize("name", ["../elsewhere", "Upper", ""])
@@ -124,7 +127,7 @@ def test_name_of_the_collection_is_checked_before_anything_is_written(
         with pytest.raises(CommandError, match="cannot name a collection"):
             run("evaluate", "retrieval", folder, "--collection", name)
     else:
-        judged_folder.keep(judged(folder))
+        take_in(read_folder(folder))
     left = (Path(settings.STATE_DIR) / "evaluation").glob("*")
     assert [path.suffix for path in left] == ([] if name else [".lock"])
     assert not (Path(settings.STATE_DIR) / "elsewhere").exists()
@@ -132,7 +135,7 @@ def test_name_of_the_collection_is_checked_before_anything_is_written(
 
 def test_job_that_another_stopped_is_not_taken_for_done(folder: Path) -> None:
     with pytest.raises(Unjudgeable, match="was not taken in"):
-        judged_folder.keep(judged(folder), work=cancel)
+        take_in(read_folder(folder), work=cancel)
 
 
 def test_documents_count_once_at_their_best_rank() -> None:
@@ -142,7 +145,7 @@ def test_documents_count_once_at_their_best_rank() -> None:
 def test_picture_holds_every_level_and_form(folder: Path, tmp_path: Path) -> None:
     run("evaluate", "retrieval", folder, "--plot", tmp_path / "figures.svg")
     picture = ET.parse(tmp_path / "figures.svg").getroot()  # noqa: S314
-    texts = [each.text for each in picture.iter("{http://www.w3.org/2000/svg}text")]
+    texts = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert texts.count("fused") == len(retrieval.METRICS)
     assert {"text", "rewrite", "nDCG@10"} <= set(texts)
     assert "Island pages: 3 questions over 6 passages" in texts
@@ -150,19 +153,19 @@ def test_picture_holds_every_level_and_form(folder: Path, tmp_path: Path) -> Non
 
 def test_picture_of_nothing_found_can_be_drawn() -> None:
     nothing = {"text": {"fused": dict.fromkeys([*retrieval.METRICS, retrieval.P50], 0.0)}}
-    assert ET.fromstring(evaluation_tables.svg(nothing, "a < b")) is not None  # noqa: S314
+    assert ET.fromstring(retrieval_chart.svg(nothing, "a < b")) is not None  # noqa: S314
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["retrieval", "nowhere"], "nowhere: there is no such folder"),
         (["answerability", "nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
         (["parsing", "nowhere"], "nowhere: there is no <format>/sources/<file>"),
     ],
 )
-def test_what_is_not_there_is_said(words: list[str], said: str) -> None:
-    with pytest.raises(CommandError, match=said):
+def test_what_is_not_there_is_said(words: list[str], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
         run("evaluate", *words)
 
 
@@ -178,9 +181,9 @@ def test_answerability_takes_documents_in_and_keeps_them(tmp_path: Path) -> None
     for name, text in ISLAND.items():
         (pages / f"{name}.md").write_text(f"# About the {name}\n\n{text}", encoding="utf-8")
     questions = tmp_path / "questions.jsonl"
-    rows = [{"question": again, "answerable": True} for _, again, _ in ASKED.values()]
+    rows = [{"question": again, "answerable": True} for _, again, _ in QUESTIONS.values()]
     foreign = ["What is the capital of Mongolia?", "Who wrote Moby-Dick?"]
-    write(questions, rows + [{"question": each, "answerable": False} for each in foreign])
+    write(questions, rows + [{"question": text, "answerable": False} for text in foreign])
     words = ["evaluate", "answerability", questions, "--documents", pages, "--json"]
     figures = json.loads(run(*words))
     assert (figures["questions"], figures["answerable"], figures["auc"]) == (5, 3, 1.0)
@@ -193,26 +196,26 @@ def test_answerability_takes_documents_in_and_keeps_them(tmp_path: Path) -> None
 
 def test_calibration_lets_searches_judge_by_the_collection(island: Collection) -> None:
     figures = json.loads(run("calibrate", island.name, "--json"))[0]
-    kept = Calibration.objects.get(collection=island, model=island.embedding_model)
-    assert figures["threshold"] == pytest.approx(kept.threshold, abs=1e-4)
-    found = search("When does the night ferry leave?", collections=[island.name])
-    assert found.stats["threshold"] == pytest.approx(kept.threshold)
-    assert not found.no_context
+    calibration = Calibration.objects.get(collection=island, model=island.embedding_model)
+    assert figures["threshold"] == pytest.approx(calibration.threshold, abs=1e-4)
+    results = search("When does the night ferry leave?", collections=[island.name])
+    assert results.stats["threshold"] == pytest.approx(calibration.threshold)
+    assert not results.no_context
     assert search("Who wrote Moby-Dick?", collections=[island.name]).no_context
     Calibration.objects.update(threshold=2.0)
     assert search("When does the night ferry leave?", collections=[island.name]).no_context
 
 
 def test_dry_run_keeps_no_threshold_and_shows_it(island: Collection) -> None:
-    said = run("calibrate", island.name, "--dry-run")
-    assert "not kept" in said
-    assert "about something else (200)" in said
+    output = run("calibrate", island.name, "--dry-run")
+    assert "not kept" in output
+    assert "about something else (200)" in output
     assert not Calibration.objects.exists()
 
 
 def test_golden_questions_set_the_threshold(island: Collection) -> None:
     for number in range(10):
-        for _, question, source in ASKED.values():
+        for _, question, source in QUESTIONS.values():
             GoldenQuestion.objects.create(
                 collection=island, question=f"{question} ({number})", sources=[source]
             )
@@ -222,31 +225,33 @@ def test_golden_questions_set_the_threshold(island: Collection) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("nowhere", "There is no collection"), ("empty", "nothing in 'empty'")]
+    ("name", "message"), [("nowhere", "There is no collection"), ("empty", "nothing in 'empty'")]
 )
-def test_what_cannot_be_calibrated_is_said(name: str, said: str) -> None:
+def test_what_cannot_be_calibrated_is_said(name: str, message: str) -> None:
     Collection.objects.create(name="empty")
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(CommandError, match=message):
         run("calibrate", name)
 
 
 @pytest.fixture
-def counted(island: Collection, monkeypatch: pytest.MonkeyPatch) -> Collection:
+def countable(island: Collection, monkeypatch: pytest.MonkeyPatch) -> Collection:
     """Return the collection where its six chunks are enough."""
     monkeypatch.setattr("knowledge.calibration.FEWEST_CHUNKS", 4)
     return island
 
 
-def test_calibration_is_due_first_and_when_the_collection_has_doubled(counted: Collection) -> None:
-    assert is_due(counted)
-    refresh(counted)
-    assert not is_due(counted)
+def test_calibration_is_due_first_and_when_the_collection_has_doubled(
+    countable: Collection,
+) -> None:
+    assert is_due(countable)
+    refresh(countable)
+    assert not is_due(countable)
     calibration = Calibration.objects.get()
     calibration.report["chunks"] = 3
     calibration.save()
-    assert is_due(counted)
+    assert is_due(countable)
     Calibration.objects.update(model="another")
-    assert is_due(counted)
+    assert is_due(countable)
 
 
 def test_small_collections_are_left_alone(island: Collection) -> None:
@@ -254,19 +259,19 @@ def test_small_collections_are_left_alone(island: Collection) -> None:
     assert not Calibration.objects.exists()
 
 
-def test_recall_counts_golden_questions_that_have_an_answer(island: Collection) -> None:
-    assert retrieval.golden_recall(island, island.embedding_model) is None
+def test_recall_counts_golden_questions_that_have_an_answer(
+    island: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for question, sources in [
         ("When does the night ferry leave?", ["ferry"]),
         ("What does a tandem cost?", ["bicycle", "gone"]),
         ("Who wrote Moby-Dick?", []),
     ]:
         GoldenQuestion.objects.create(collection=island, question=question, sources=sources)
-    assert retrieval.golden_recall(island, island.embedding_model, at=1) == pytest.approx(
-        (1 + 0.5) / 2
-    )
     figures = json.loads(run("evaluate", "golden", island.name, "--json"))
     assert figures == {island.name: {"questions": 2, "recall@5": 0.75, "recall@10": 0.75}}
+    monkeypatch.setattr(retrieval, "GOLDEN_DEPTHS", (1,))
+    assert retrieval.golden_figures(island) == {"questions": 2, "recall@1": 0.75}
 
 
 def test_golden_questions_are_asked_only_where_there_are_any(island: Collection) -> None:

@@ -1,100 +1,9 @@
-"""Tables: the figures of evaluations for people, as tables and as bars."""
+"""Retrieval chart: the figures of an evaluation of retrieval as bars, in SVG."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-
-from assistant.lab.judged_folder import Kept
-from assistant.lab.parsing_quality import Row, means
 from assistant.lab.retrieval import FUSED, METRICS, P50, Figures
-
-NOTHING = "-"
-
-
-def of_retrieval(figures: Figures, title: str, kept: Kept) -> RenderableType:
-    """Return a block per form, a line per level; the best of a column in bold."""
-    table = Table("", "", *METRICS, "p50 ms", title=title, title_justify="left")
-    for column in table.columns[2:]:
-        column.justify = "right"
-    for form, levels in figures.items():
-        best = {metric: max(each[metric] for each in levels.values()) for metric in METRICS}
-        for place, (level, each) in enumerate(levels.items()):
-            values = [
-                f"[bold]{each[metric]:.3f}[/]" if each[metric] == best[metric] else
-                f"{each[metric]:.3f}"
-                for metric in METRICS
-            ]  # fmt: skip
-            style = "green" if level == FUSED else None
-            table.add_row(
-                form if not place else "", level, *values, f"{each[P50]:.1f}", style=style
-            )
-        table.add_section()
-    lines = [f"Collection {kept.collection}: {kept.added:,} passages taken in by this run."]
-    if kept.unfindable:
-        lines.append(f"{kept.unfindable:,} passages hold too little text to be found by.")
-    return Group(table, *lines)
-
-
-def of_answerability(figures: dict[str, Any]) -> RenderableType:
-    """Return how well the two kinds of questions are parted."""
-    unable = figures["questions"] - figures["answerable"]
-    table = Table(
-        "no_context", "precision", "recall", "F1",
-        title=f"{figures['questions']} questions, {unable} of them without an answer",
-        title_justify="left",
-    )  # fmt: skip
-    for name, row in (("as it is said", "no_context"), ("at best", "best")):
-        values = [shown(figures[row][each]) for each in ("precision", "recall", "f1")]
-        table.add_row(name, *values)
-    thresholds = ", ".join(map(shown, figures["thresholds"]))
-    return Group(
-        table,
-        f"Area under the curve of the confidence: {shown(figures['auc'])}",
-        f"Threshold: {thresholds}; at best {figures['best']['shift']:+.3f}",
-    )
-
-
-def of_golden(figures: Mapping[str, Mapping[str, float | None]]) -> RenderableType:
-    """Return a line per collection."""
-    table = Table("collection", "questions", "recall@5", "recall@10")
-    for name, each in figures.items():
-        values = [shown(each["recall@5"]), shown(each["recall@10"])]
-        table.add_row(name, str(each["questions"]), *values)
-    return table
-
-
-def of_parsing(rows: Sequence[Row]) -> RenderableType:
-    """Return the means per format, then every file, then what was refused and why."""
-    table = Table(
-        "format", "file", "words", "in order", "headings", "more", title_justify="left",
-        title="Similarity to what was expected, 0 to 1",
-    )  # fmt: skip
-    for row in means(rows):
-        table.add_row(*cells(row), style="bold")
-    table.add_section()
-    refused = []
-    for row in rows:
-        if row.refused:
-            refused.append(f"Refused, {row.format}/{row.name}: {row.refused}")
-        else:
-            table.add_row(*cells(row))
-    return Group(table, *refused)
-
-
-def cells(row: Row) -> list[str]:
-    """Return one line of the table of files."""
-    found = NOTHING if row.headings is None else f"{row.headings_found} of {row.headings}"
-    more = NOTHING if row.headings_more is None else str(row.headings_more)
-    return [row.format, row.name, shown(row.f1), shown(row.ratio), found, more]
-
-
-def shown(value: float | None) -> str:
-    """Return a figure with three digits."""
-    return NOTHING if value is None else f"{value:.3f}"
-
 
 TITLES = {
     "ndcg@10": "nDCG@10",
@@ -151,14 +60,16 @@ def svg(figures: Figures, title: str) -> str:
 
 def highest(figures: Figures) -> float:
     """Return the upper end of the scale: a tenth above what is to be shown, at most 1."""
-    values = [each[m] for levels in figures.values() for each in levels.values() for m in METRICS]
+    values = [
+        level[metric] for form in figures.values() for level in form.values() for metric in METRICS
+    ]
     return min(1.0, int(max(values, default=0.0) * 10 + 1) / 10)
 
 
 def speeds(figures: Figures) -> str:
     """Return how long a search took, in a line."""
-    of = [f"{levels[FUSED][P50]:.1f} ms ({form})" for form, levels in figures.items()]
-    return "Documents at the rank of their best chunk. Median search: " + ", ".join(of)
+    medians = [f"{levels[FUSED][P50]:.1f} ms ({form})" for form, levels in figures.items()]
+    return "Documents at the rank of their best chunk. Median search: " + ", ".join(medians)
 
 
 def legend(forms: Sequence[str]) -> Iterator[str]:
@@ -183,7 +94,7 @@ def panel(figures: Figures, metric: str, x: float, y: float, top: float) -> Iter
     for place, level in enumerate(levels):
         middle = x + PANEL_WIDTH * (place + 0.5) / len(levels)
         yield text(middle, y + PANEL_HEIGHT + 18, level, "level", "middle")
-        values = [of[level][metric] for of in figures.values()]
+        values = [form[level][metric] for form in figures.values()]
         yield from group(values, middle, y, top, SHADES[level == FUSED])
 
 

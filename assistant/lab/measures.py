@@ -1,4 +1,4 @@
-"""Metrics: what a ranking and a yes or no are worth. Pure functions."""
+"""Measures: what a ranking, a score and a yes or no are worth. Pure functions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ def ndcg(ranking: Sequence[str], grades: Grades, at: int) -> float:
     trec_eval and BEIR compute it. The ideal ranking has every judged document in it.
     """
     ideal = discounted(sorted((max(0, grade) for grade in grades.values()), reverse=True)[:at])
-    gains = [max(0, grades.get(each, 0)) for each in ranking[:at]]
+    gains = [max(0, grades.get(document, 0)) for document in ranking[:at]]
     return discounted(gains) / ideal if ideal else 0.0
 
 
@@ -27,13 +27,13 @@ def discounted(gains: Iterable[int]) -> float:
 
 def recall(ranking: Sequence[str], grades: Grades, at: int) -> float:
     """Return the share of the relevant documents that are among the first `at`."""
-    relevant = {each for each, grade in grades.items() if grade > 0}
+    relevant = {document for document, grade in grades.items() if grade > 0}
     return len(relevant.intersection(ranking[:at])) / len(relevant) if relevant else 0.0
 
 
 def reciprocal_rank(ranking: Sequence[str], grades: Grades, at: int) -> float:
     """Return 1 / rank of the first relevant document, 0 when none is among the first `at`."""
-    ranks = (rank for rank, each in enumerate(ranking[:at], 1) if grades.get(each, 0) > 0)
+    ranks = (rank for rank, document in enumerate(ranking[:at], 1) if grades.get(document, 0) > 0)
     return 1 / next(ranks, float("inf"))
 
 
@@ -59,10 +59,15 @@ class Detection:
     f1: float | None
 
 
-def detection(said: Sequence[bool], true: Sequence[bool]) -> Detection:
-    """Compare what was said of each case with what is true of it."""
-    hits = sum(a and b for a, b in zip(said, true, strict=True))
-    precision = hits / sum(said) if any(said) else None
-    found = hits / sum(true) if any(true) else None
-    both = sum(said) + sum(true)
-    return Detection(precision, found, 2 * hits / both if both else None)
+def detection(verdicts: Sequence[bool], truth: Sequence[bool]) -> Detection:
+    """Compare the verdict on each case with what is true of it."""
+    hits = sum(verdict and true for verdict, true in zip(verdicts, truth, strict=True))
+    precision = hits / sum(verdicts) if any(verdicts) else None
+    recall = hits / sum(truth) if any(truth) else None
+    both = sum(verdicts) + sum(truth)
+    return Detection(precision, recall, 2 * hits / both if both else None)
+
+
+def digits(value: float | None) -> str:
+    """Return a figure for a table: three digits, a dash for none."""
+    return "-" if value is None else f"{value:.3f}"

@@ -1,4 +1,4 @@
-"""Hybrid side: the same rows in LangChain's PGVectorStore, asked by its hybrid search.
+"""Rival of search: the same rows in LangChain's PGVectorStore, asked by its hybrid search.
 
 Run by a Python that has langchain-postgres, with a request on its standard input; prints the
 milliseconds of every question, and which part found the chunk it was drawn from, as JSON. Set up
@@ -30,7 +30,7 @@ WHERE collection.name = :collection AND vector.model = :model
 """
 
 
-class Known(Embeddings):
+class KnownVectors(Embeddings):
     """Vectors that were made before: what embedding costs is left out."""
 
     def __init__(self, vectors: dict[str, list[float]]) -> None:
@@ -38,14 +38,16 @@ class Known(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return the vectors of the texts."""
-        return [self.vectors[each] for each in texts]
+        return [self.vectors[text] for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
         """Return the vector of the question."""
         return self.vectors[text]
 
 
-async def filled(engine: Any, request: dict[str, Any], embeddings: Embeddings) -> PGVectorStore:
+async def indexed_store(
+    engine: Any, request: dict[str, Any], embeddings: Embeddings
+) -> PGVectorStore:
     """Return its store with the rows of the collection, indexed."""
     words = HybridSearchConfig(
         tsv_column="content_tsv",
@@ -75,8 +77,8 @@ async def filled(engine: Any, request: dict[str, Any], embeddings: Embeddings) -
     await store.aapply_vector_index(HNSWIndex())
     await store.aapply_hybrid_search_index()
     async with engine.connect() as connection:
-        alone = await connection.execution_options(isolation_level="AUTOCOMMIT")
-        await alone.execute(text(f"VACUUM ANALYZE {TABLE}"))
+        autocommit = await connection.execution_options(isolation_level="AUTOCOMMIT")
+        await autocommit.execute(text(f"VACUUM ANALYZE {TABLE}"))
     return store
 
 
@@ -95,17 +97,17 @@ async def main() -> None:
             query={"host": database["HOST"]} if database["HOST"].startswith("/") else {},
         )
     )
-    asked = request["questions"]
-    embeddings = Known(dict(zip(asked, request["vectors"], strict=True)))
-    store = await filled(engine, request, embeddings)
+    questions = request["questions"]
+    embeddings = KnownVectors(dict(zip(questions, request["vectors"], strict=True)))
+    store = await indexed_store(engine, request, embeddings)
     milliseconds, hits = [], []
-    for question in asked[:5]:
+    for question in questions[:5]:
         await store.asimilarity_search(question, k=request["limit"])
-    for question, meant in zip(asked, request["meant"], strict=True):
+    for question, meant in zip(questions, request["meant"], strict=True):
         begin = perf_counter()
-        found = await store.asimilarity_search(question, k=request["limit"])
+        results = await store.asimilarity_search(question, k=request["limit"])
         milliseconds.append((perf_counter() - begin) * 1000)
-        hits.append(meant in {each.page_content for each in found})
+        hits.append(meant in {document.page_content for document in results})
     share = sum(hits) / len(hits)
     print(json.dumps({"milliseconds": milliseconds, "found": share}))  # noqa: T201
     await engine.dispose()

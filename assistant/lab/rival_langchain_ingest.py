@@ -1,4 +1,4 @@
-"""LangChain side: the same files through LangChain's splitter, embeddings and vector store.
+"""Rival of ingestion: the same files through LangChain's splitter, embeddings and vector store.
 
 Run by a Python that has langchain-text-splitters, langchain-huggingface, langchain-postgres and
 sentence-transformers, with a request on its standard input; prints the seconds as JSON. It is
@@ -36,7 +36,7 @@ def ingest(files: list[str], store: PGVector, splitter: RecursiveCharacterTextSp
 def main() -> None:
     """Answer the request."""
     request = json.load(sys.stdin)
-    database = json.loads(request["connection"])
+    database = request["database"]
     embeddings = HuggingFaceEmbeddings(model_name=request["model"])
     embeddings.embed_query("The first one loads the model.")
     store = PGVector(

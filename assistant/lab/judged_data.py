@@ -1,4 +1,4 @@
-"""Judged: a folder of passages, questions and what was found relevant, taken in once."""
+"""Judged data: files that people judged, and a folder of passages taken in once to be searched."""
 
 import fcntl
 import gzip
@@ -21,7 +21,22 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from knowledge.errors import InvalidCollectionName, KnowledgeError
 from knowledge.ingestion import plan, run
-from knowledge.models import COLLECTION_NAME, Collection, Ingest, document_id
+from knowledge.models import COLLECTION_NAME, Collection, Document, Ingest, document_id
+
+log = logging.getLogger(__name__)
+
+CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
+QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
+ID = AliasChoices("id", "_id")  # BEIR's files have the latter
+LONGEST_ID = 1000  # what a document's source may have
+FORMS = ("text", "rewrite")
+# Passages per file: whoever watches sees every file that is finished.
+ROWS_AT_ONCE = 50
+LONGEST_SLUG = 40
+# A passage without a title is not to be called, and found, by the file it is handed over in.
+UNTITLED = " "
+
+Work = Callable[[uuid.UUID], object]  # does the job of that id
 
 
 class Unjudgeable(KnowledgeError):
@@ -65,7 +80,7 @@ def decoded(line: bytes, path: Path, number: int) -> str:
         raise Unjudgeable(f"{path}, line {number}: not UTF-8: {error.reason}.") from error
 
 
-def read(path: Path, kind: type[Kind]) -> Iterator[tuple[int, Kind]]:
+def read_lines(path: Path, kind: type[Kind]) -> Iterator[tuple[int, Kind]]:
     """Yield the number of every line and what it holds. Raises Unjudgeable."""
     for number, text in text_lines(path):
         try:
@@ -75,13 +90,6 @@ def read(path: Path, kind: type[Kind]) -> Iterator[tuple[int, Kind]]:
             field = ".".join(map(str, problem["loc"]))
             what = f"{field!r}: {problem['msg']}" if field else problem["msg"]
             raise Unjudgeable(f"{path}, line {number}: {what}.") from error
-
-
-CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
-QUERIES, QRELS = "queries.jsonl", "qrels.tsv"
-ID = AliasChoices("id", "_id")  # BEIR's files have the latter
-LONGEST_ID = 1000  # what a document's source may have
-FORMS = ("text", "rewrite")
 
 
 class Row(Line):
@@ -105,10 +113,10 @@ class Question(Line):
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A judged collection, checked: every judgement is about a passage and a question there is."""
+class JudgedFolder:
+    """A judged folder, checked: every judgement is about a passage and a question there is."""
 
-    folder: Path
+    path: Path
     corpus: Path
     digest: str  # of the corpus; other questions or judgements leave it as it is
     size: int  # passages
@@ -118,16 +126,16 @@ class Judged:
     @property
     def forms(self) -> tuple[str, ...]:
         """The forms the questions come in."""
-        rewritten = any(each.rewrite for each in self.questions)
+        rewritten = any(question.rewrite for question in self.questions)
         return FORMS if rewritten else FORMS[:1]
 
     def rows(self) -> Iterator[Row]:
         """Yield the passages."""
-        return (row for _, row in read(self.corpus, Row))
+        return (row for _, row in read_lines(self.corpus, Row))
 
 
-def judged(folder: Path) -> Judged:
-    """Read the folder. Raises Unjudgeable, which names the file and the line.
+def read_folder(folder: Path) -> JudgedFolder:
+    """Read a judged folder. Raises Unjudgeable, which names the file and the line.
 
     `corpus.jsonl[.gz]` has `id`, `title`, `text`; `queries.jsonl` `id`, `text` and perhaps
     `rewrite`; `qrels.tsv` question, passage, grade, or TREC's four columns, with or without a
@@ -142,43 +150,45 @@ def judged(folder: Path) -> Judged:
     questions = questions_of(folder / QUERIES)
     grades = grades_of(folder / QRELS, frozenset(passages), frozenset(questions))
     answerable = tuple(
-        each for each in questions.values() if any(g > 0 for g in grades.get(each.id, {}).values())
+        question
+        for question in questions.values()
+        if any(grade > 0 for grade in grades.get(question.id, {}).values())
     )
     if not answerable:
         raise Unjudgeable(f"{folder / QRELS}: no question has a relevant passage.")
-    return Judged(folder, corpus, digest, len(passages), answerable, grades)
+    return JudgedFolder(folder, corpus, digest, len(passages), answerable, grades)
 
 
 def passages_of(path: Path) -> tuple[set[str], str]:
     """Return the identifiers of the passages, and the digest of the corpus."""
-    seen: set[str] = set()
+    identifiers: set[str] = set()
     digest = sha256()
-    for number, row in read(path, Row):
-        once(seen, row.id, path, number)
+    for number, row in read_lines(path, Row):
+        add_once(identifiers, row.id, path, number)
         digest.update(repr((row.id, row.title, row.text)).encode("utf-8", "replace"))
-    if not seen:
+    if not identifiers:
         raise Unjudgeable(f"{path}: there is no passage in it.")
-    return seen, digest.hexdigest()
+    return identifiers, digest.hexdigest()
 
 
 def questions_of(path: Path) -> dict[str, Question]:
     """Return the questions by identifier."""
-    seen: set[str] = set()
-    found = {}
-    for number, each in read(path, Question):
-        once(seen, each.id, path, number)
-        empty = next((form for form in FORMS if not each.form(form).strip()), None)
+    identifiers: set[str] = set()
+    questions = {}
+    for number, question in read_lines(path, Question):
+        add_once(identifiers, question.id, path, number)
+        empty = next((form for form in FORMS if not question.form(form).strip()), None)
         if empty:
-            raise Unjudgeable(f"{path}, line {number}: {empty!r} of {each.id!r} is empty.")
-        found[each.id] = each
-    return found
+            raise Unjudgeable(f"{path}, line {number}: {empty!r} of {question.id!r} is empty.")
+        questions[question.id] = question
+    return questions
 
 
-def once(seen: set[str], identifier: str, path: Path, number: int) -> None:
-    """Add the identifier to those seen. Raises Unjudgeable when it already is there."""
-    if identifier in seen:
+def add_once(identifiers: set[str], identifier: str, path: Path, number: int) -> None:
+    """Add the identifier to the others. Raises Unjudgeable when it already is there."""
+    if identifier in identifiers:
         raise Unjudgeable(f"{path}, line {number}: {identifier!r} was there before.")
-    seen.add(identifier)
+    identifiers.add(identifier)
 
 
 def grades_of(
@@ -201,17 +211,19 @@ def judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
     """Yield line, question, passage and grade."""
     first = True
     for number, text in text_lines(path):
-        parts = [each.strip() for each in (text.split("\t") if "\t" in text else text.split())]
-        if len(parts) not in {3, 4}:
+        columns = [cell.strip() for cell in (text.split("\t") if "\t" in text else text.split())]
+        if len(columns) not in {3, 4}:
             raise Unjudgeable(
-                f"{path}, line {number}: {len(parts)} columns instead of 3 (question, passage, "
+                f"{path}, line {number}: {len(columns)} columns instead of 3 (question, passage, "
                 "grade) or 4 (question, anything, passage, grade)."
             )
-        grade = whole(parts[-1])
+        grade = whole(columns[-1])
         if grade is not None:
-            yield number, parts[0], parts[-2], grade
+            yield number, columns[0], columns[-2], grade
         elif not first:
-            raise Unjudgeable(f"{path}, line {number}: the grade {parts[-1]!r} is no whole number.")
+            raise Unjudgeable(
+                f"{path}, line {number}: the grade {columns[-1]!r} is no whole number."
+            )
         first = False
 
 
@@ -224,43 +236,32 @@ def whole(text: str) -> int | None:
     return int(number) if number.is_integer() else None
 
 
-log = logging.getLogger(__name__)
-
-# Passages per file: whoever watches sees every file that is finished.
-ROWS_AT_ONCE = 50
-LONGEST_SLUG = 40
-# A passage without a title is not to be called, and found, by the file it is handed over in.
-UNTITLED = " "
-
-Work = Callable[[uuid.UUID], object]  # does the job of that id
-
-
 @dataclass(frozen=True)
-class Kept:
-    """A judged collection that can be searched."""
+class JudgedCollection:
+    """A judged folder whose passages are in a collection, so that they can be searched."""
 
-    judged: Judged
-    collection: str  # its name
+    folder: JudgedFolder
+    name: str
     added: int  # passages taken in by this run
     unfindable: int  # passages with too little text to be found by
 
     def identifiers(self) -> dict[str, str]:
         """Return the identifier of each document → that of its passage."""
-        return {document_id(self.collection, row.id): row.id for row in self.judged.rows()}
+        return {document_id(self.name, row.id): row.id for row in self.folder.rows()}
 
 
-def named_after(name: str, digest: str) -> str:
+def collection_name(name: str, digest: str) -> str:
     """Return the name of the collection that holds what a file or folder of that name says."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST_SLUG] or "judged"
     return f"{slug}-{digest[:8]}"
 
 
-def apart(name: str) -> None:
+def make_apart(name: str) -> None:
     """Make the collection of that name, unless it is there: one that no user's question meets."""
     Collection.objects.get_or_create(name=name, defaults={"title": name, "only_by_name": True})
 
 
-def keep(judged: Judged, *, name: str = "", work: Work = run) -> Kept:
+def take_in(judged: JudgedFolder, *, name: str = "", work: Work = run) -> JudgedCollection:
     """Bring the passages into the collection `name`; without it, into one named after the folder.
 
     They go the way every document goes; each is a document whose source is the passage's `id`.
@@ -269,36 +270,36 @@ def keep(judged: Judged, *, name: str = "", work: Work = run) -> Kept:
     take turns. `work` does the job, or waits for the worker that does. Raises
     InvalidCollectionName, EmbeddingUnavailable, and Unjudgeable when the job was not done.
     """
-    name = name or named_after(judged.folder.resolve().name, judged.digest)
+    name = name or collection_name(judged.path.resolve().name, judged.digest)
     if not re.match(COLLECTION_NAME, name):
         raise InvalidCollectionName(name)
-    apart(name)
-    with folder_alone(name) as folder:
+    make_apart(name)
+    with exclusive_folder(name) as folder:
         before = sources(name)
-        if written(judged, folder, before):
+        if write_missing(judged, folder, before):
             # What is not in these files was taken in before, and is not gone.
             finish(plan(name, paths=[folder], keep_missing=True), work)
         shutil.rmtree(folder)
     after = sources(name)
     unfindable = sum(row.id not in after for row in judged.rows())
-    return Kept(judged, name, len(after) - len(before), unfindable)
+    return JudgedCollection(judged, name, len(after) - len(before), unfindable)
 
 
 @contextmanager
-def folder_alone(name: str) -> Iterator[Path]:
+def exclusive_folder(name: str) -> Iterator[Path]:
     """Yield the folder for a collection's files, which no other run touches meanwhile.
 
     It is the same each time, so that a job that was killed finds its files and is gone on with.
     """
-    place = Path(settings.STATE_DIR) / "evaluation"
-    place.mkdir(parents=True, exist_ok=True)
-    with (place / f"{name}.lock").open("w") as lock:
+    parent = Path(settings.STATE_DIR) / "evaluation"
+    parent.mkdir(parents=True, exist_ok=True)
+    with (parent / f"{name}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             log.warning("another run is taking in %s; this one waits for it", name)
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield place / name
+        yield parent / name
 
 
 def finish(job: Ingest, work: Work) -> None:
@@ -314,23 +315,23 @@ def finish(job: Ingest, work: Work) -> None:
 
 def sources(name: str) -> set[str]:
     """Return the sources of the documents in the collection of that name."""
-    found = Collection.objects.filter(name=name, documents__isnull=False)
-    return set(found.values_list("documents__source", flat=True))
+    documents = Document.objects.filter(collection__name=name)
+    return set(documents.values_list("source", flat=True))
 
 
-def written(judged: Judged, folder: Path, there: set[str]) -> bool:
+def write_missing(judged: JudgedFolder, folder: Path, present: set[str]) -> bool:
     """Write the passages that are missing, with those beside them; tell whether there are any."""
     folder.mkdir(parents=True, exist_ok=True)
-    some = False
+    is_missing = False
     for number, rows in enumerate(batches(judged.rows())):
-        if any(row.id not in there and row.text.strip() for row in rows):
-            some = True
+        if any(row.id not in present and row.text.strip() for row in rows):
+            is_missing = True
             documents = json.dumps([entry(row) for row in rows if row.text.strip()])
             # Put in place whole: a worker that outlived an earlier run may be reading.
             aside = folder / f"{number:06}.part"
             aside.write_text(documents, encoding="utf-8")
             aside.replace(aside.with_suffix(".json"))
-    return some
+    return is_missing
 
 
 def batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
