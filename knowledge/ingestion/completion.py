@@ -27,6 +27,42 @@ from knowledge.search import postings, vector_indexes
 REASON = "its file, entry or page is gone"
 
 
+def run(ingest_id: uuid.UUID | str, watch: Watch | None = None) -> Report | None:
+    """Work on a job until it ends; may be called any number of times, by any number of workers.
+
+    Goes on where an earlier attempt stopped: what is finished is skipped, and every document is
+    stored once. Returns None when there is nothing to do: another worker has it, it has ended or
+    was cancelled, or it is gone. Files that cannot be read are an outcome and no exception.
+    Raises KnowledgeError when it may work another time; the job is then queued again, and failed
+    after three attempts without progress.
+    """
+    with held(ingest_id) as hold:
+        if hold is None:
+            return None
+        pipeline = Pipeline(hold, watch)
+        pipeline.work()
+        made = close(hold, pipeline.known, pipeline.encoder)
+        tidy()
+        return made
+    return None  # cancelled, or taken over by another worker
+
+
+def ingest(
+    findings: Findings,
+    *,
+    collection: str,
+    keep_missing: bool = False,
+    force: bool = False,
+    watch: Watch | None = None,
+) -> Report:
+    """Bring the collection of that name, made when missing, to what the files say, right here.
+
+    A job is made and run to its end in this process. Raises what `plan` and `run` raise.
+    """
+    job = plan_findings(collection, findings, force=force, keep_missing=keep_missing)
+    return run(job.pk, watch) or report(job)
+
+
 def close(hold: Hold, known: Known, encoder: Encoder) -> Report:
     """Follow files that are gone, and end the job. Every step may be repeated."""
     if not hold.job.options.get("keep_missing"):
@@ -137,39 +173,3 @@ def heir_of(copy: Copy, window: int) -> Draft:
     page = Page(said.content, title=said.title)
     sheet = Sheet(copy.origin, copy.source, copy.sha1, page)
     return drawn(described(draft(sheet, copy.origin.split("/")[1:-1], window=window)))
-
-
-def run(ingest_id: uuid.UUID | str, watch: Watch | None = None) -> Report | None:
-    """Work on a job until it ends; may be called any number of times, by any number of workers.
-
-    Goes on where an earlier attempt stopped: what is finished is skipped, and every document is
-    stored once. Returns None when there is nothing to do: another worker has it, it has ended or
-    was cancelled, or it is gone. Files that cannot be read are an outcome and no exception.
-    Raises KnowledgeError when it may work another time; the job is then queued again, and failed
-    after three attempts without progress.
-    """
-    with held(ingest_id) as hold:
-        if hold is None:
-            return None
-        pipeline = Pipeline(hold, watch)
-        pipeline.work()
-        made = close(hold, pipeline.known, pipeline.encoder)
-        tidy()
-        return made
-    return None  # cancelled, or taken over by another worker
-
-
-def ingest(
-    findings: Findings,
-    *,
-    collection: str,
-    keep_missing: bool = False,
-    force: bool = False,
-    watch: Watch | None = None,
-) -> Report:
-    """Bring the collection of that name, made when missing, to what the files say, right here.
-
-    A job is made and run to its end in this process. Raises what `plan` and `run` raise.
-    """
-    job = plan_findings(collection, findings, force=force, keep_missing=keep_missing)
-    return run(job.pk, watch) or report(job)

@@ -1,4 +1,4 @@
-"""Markdown: a page with what its front matter says about it."""
+"""Markdown: a page with what its front matter says about it; MDX, and text without markup."""
 
 import re
 from typing import Any
@@ -7,7 +7,7 @@ import frontmatter
 import yaml
 
 from knowledge.parsing.encoding import decode
-from knowledge.parsing.normalization import normalise, uniform
+from knowledge.parsing.normalization import collapsed, normalise, uniform
 from knowledge.parsing.outline import title
 from knowledge.parsing.parsed_page import Limits, Page, as_date, as_language, as_list, as_text
 
@@ -17,6 +17,17 @@ FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL |
 def parse(body: bytes, _: Limits) -> list[Page]:
     """Return the page of a Markdown file. Raises Unreadable."""
     return [page(body)]
+
+
+def parse_mdx(body: bytes, _: Limits) -> list[Page]:
+    """Return the page of an MDX file: Markdown with components in it. Raises Unreadable."""
+    return [page(body, mdx=True)]
+
+
+def parse_text(body: bytes, _: Limits) -> list[Page]:
+    """Return the page of a text file. Raises Unreadable."""
+    text, warnings = decode(body)
+    return [Page(content=collapsed(uniform(text)), warnings=warnings)]
 
 
 def page(body: bytes, *, mdx: bool = False) -> Page:

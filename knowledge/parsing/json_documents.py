@@ -1,7 +1,8 @@
-"""Structured: JSON whose objects are documents already."""
+"""JSON documents: JSON and JSONL whose objects are documents already, as in search corpora."""
 
 import json
 import re
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -10,7 +11,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, Va
 from knowledge.errors import Unreadable
 from knowledge.parsing.encoding import decode
 from knowledge.parsing.normalization import normalise
-from knowledge.parsing.parsed_page import Limits, Page, as_date, as_language
+from knowledge.parsing.parsed_page import Limits, Page, as_date, as_language, as_text
 
 
 class Entry(BaseModel):
@@ -34,6 +35,7 @@ class Entry(BaseModel):
 IGNORED = frozenset({"id", "_id", "chunks", "version"})
 KNOWN = IGNORED | {"text"} | Entry.model_fields.keys()
 ENTRIES = TypeAdapter(list[Entry])
+LINES_NAMED = 5  # when some lines of JSONL cannot be read
 TITLE = re.compile(r"\s*Title:[ \t]*(\S.*)(?:\n|\Z)")
 
 
@@ -49,6 +51,47 @@ def parse(body: bytes, _: Limits) -> list[Page]:
     return [
         page(entry, warnings + unknown(each)) for entry, each in zip(entries, listed, strict=True)
     ]
+
+
+def parse_lines(body: bytes, _: Limits) -> list[Page]:
+    """Return the pages of a JSONL file. Raises Unreadable when no line can be read.
+
+    A document without a source is known by its `id`. Lines that cannot be read are left out, with
+    a warning on the first page.
+    """
+    text, warnings = decode(body)
+    pages: list[Page] = []
+    problems: list[str] = []
+    strange: set[str] = set()
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                data = loaded(line)
+                pages.append(identified(data))
+                strange.update(unknown(data))
+            except Unreadable as error:
+                problems.append(f"line {number:,} left out: {error}".replace(" line 1,", ""))
+    if problems and not pages:
+        raise Unreadable(problems[0].replace(" left out", ""))
+    if pages:
+        more = (
+            [f"{len(problems) - LINES_NAMED:,} more lines left out"]
+            if problems[LINES_NAMED:]
+            else []
+        )
+        noted = [*warnings, *sorted(strange), *problems[:LINES_NAMED], *more]
+        pages[0] = replace(pages[0], warnings=noted)
+    return pages
+
+
+def identified(data: Any) -> Page:
+    """Return the page of one line. Raises Unreadable."""
+    try:
+        (entry,) = ENTRIES.validate_python([data])
+    except ValidationError as error:
+        raise Unreadable(explained(error).replace("document 1, ", "", 1)) from error
+    source = entry.source or as_text(data.get("id", data.get("_id")))
+    return replace(page(entry, []), source=source)
 
 
 def loaded(text: str) -> Any:
