@@ -27,7 +27,7 @@ from agents.trace.metrics import overview
 from agents.trace.queues import UNHEARD_AFTER
 from agents.trace.trace import timeline
 from agents.trace.usage import PARTS, calls_of, figures, spent
-from knowledge.providers import allowed, parts
+from knowledge.providers import parse_model_name, provider_names
 from knowledge.read_only_admin import RecordAdmin, pretty
 
 STATUS_COLOURS: dict[str, str] = {
@@ -236,10 +236,10 @@ class PriceForm(forms.ModelForm):
 
     def clean_model(self) -> str:
         """Return the name as calls are stored under it: model@provider."""
-        name, provider = parts(self.cleaned_data["model"])
+        name, provider = parse_model_name(self.cleaned_data["model"])
         if not name or provider not in settings.PROVIDERS:
             raise forms.ValidationError(
-                f"Write model@provider, with one of these providers: {allowed()}."
+                f"Write model@provider, with one of these providers: {provider_names()}."
             )
         return f"{name}@{provider}"
 

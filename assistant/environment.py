@@ -8,7 +8,7 @@ from marshmallow.validate import Range
 
 from agents.llm.requests import Choice
 from agents.names import ENRICHMENT, EXPANSION, THINKERS, Role
-from knowledge.providers import Provider, parts
+from knowledge.providers import Provider, parse_model_name
 
 
 def refuse(name: str, reason: str) -> NoReturn:
@@ -122,7 +122,7 @@ def resolved(found: dict[str, Choice], providers: dict[str, Provider]) -> dict[s
 def _whole(setting: str, model: str, providers: dict[str, Provider]) -> str:
     if not model:
         return ""
-    name, provider = parts(model, providers)
+    name, provider = parse_model_name(model, providers)
     if not name or provider not in providers:
         raise ValueError(
             f"{setting}: {model!r} names no known provider; write model@provider with one of "

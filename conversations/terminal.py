@@ -18,7 +18,7 @@ from agents.models import Envelope
 from agents.steps import events, presence
 from conversations.errors import ConversationError
 from conversations.services import as_it_stands, patience
-from knowledge.liveness import tied
+from knowledge.liveness import environment_of_child
 
 # Lines of the terminal that are left to what stands around the answer.
 MARGIN_LINES = 4
@@ -100,7 +100,7 @@ def crew(console: Console) -> Iterator[None]:
             stdout=out,
             stderr=out,
             start_new_session=True,
-            env=os.environ | tied(),
+            env=os.environ | environment_of_child(),
         )
     try:
         with console.status("starting workers for this command"):

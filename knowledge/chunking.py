@@ -12,7 +12,7 @@ from semantic_text_splitter import MarkdownSplitter
 
 from knowledge.embedding import WINDOW, count_tokens, tokenizer
 from knowledge.enrichment import words
-from knowledge.parsing.normalization import tokens, uniform
+from knowledge.parsing.normalization import block_tokens, clean_characters
 from knowledge.parsing.outline import block_starts
 
 HEADINGS_KEPT = 3
@@ -60,7 +60,7 @@ def headings(path: Sequence[tuple[int, str]], title: str) -> tuple[str, ...]:
 
 def split_blocks(content: str, starts: Starts = ()) -> Iterator[Block]:
     """Yield the blocks of a Markdown text; list items are blocks of their own."""
-    lines = uniform(content).splitlines(keepends=True)
+    lines = clean_characters(content).splitlines(keepends=True)
     found = block_starts(content)
     ends = [*(start.line for start in found[1:]), len(lines)]
     for (begin, kind, heading, level), end in zip(found, ends, strict=False):
@@ -81,7 +81,7 @@ def inner_blocks(text: str) -> Iterator[Block]:
     """Yield a list item or a quotation as its code and tables and what stands between them."""
     lines = text.splitlines(keepends=True)
     done = 0
-    for token in tokens(text, mdx=False):
+    for token in block_tokens(text, mdx=False):
         if token.map is not None and token.type in WHOLE and token.map[0] >= done:
             begin, end = token.map
             if done < begin:

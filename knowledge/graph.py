@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection
 
 from knowledge.chunking import Part
-from knowledge.collections import named
+from knowledge.collections import collections_named
 from knowledge.models import Chunk, Collection, Document, Entity, EntityName, Relation
 from knowledge.parsing import Page
 
@@ -85,7 +85,7 @@ def graph_search(
     Raises UnknownCollection.
     """
     if collections:
-        places = [each.pk for each in named(collections)]
+        places = [each.pk for each in collections_named(collections)]
     else:
         usual = Collection.objects.filter(only_by_name=False)
         places = list(usual.values_list("pk", flat=True))

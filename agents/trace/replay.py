@@ -24,7 +24,7 @@ from agents.steps import model_context, records
 from agents.steps.records import Payload
 from agents.trace.usage import REPLAY, calls_of, dollars
 from agents.words import ENGLISH
-from knowledge.providers import allowed, parts
+from knowledge.providers import parse_model_name, provider_names
 from prompts.prompt import DECLARED
 from prompts.texts import PromptError, parse, replaced
 
@@ -52,11 +52,11 @@ def _model(said: str) -> tuple[str, str]:
         raise UnusableChange(
             f"--model {said!r}: {asker!r} asks no model; these do: {', '.join(THINKERS)}."
         )
-    name, provider = parts(model)
+    name, provider = parse_model_name(model)
     if not name or provider not in settings.PROVIDERS:
         raise UnusableChange(
             f"--model {said!r}: write {asker}=model@provider, with one of these providers: "
-            f"{allowed()}."
+            f"{provider_names()}."
         )
     return asker, f"{name}@{provider}"
 

@@ -17,14 +17,14 @@ from django.db import connection
 from assistant.lab import corpus
 from assistant.lab.corpus import Questions
 from assistant.lab.rival import beside
+from knowledge.embedding import Vectors
 from knowledge.embedding.local import LOCAL
 from knowledge.identifiers import LOCAL_MODEL
 from knowledge.models import Collection
-from knowledge.search import find, keyword, vector
+from knowledge.search import keyword, search_with_vectors, vector
 from knowledge.search.explanation import Wording
 from knowledge.search.levels import LIMIT
 from knowledge.search.scope import Scope, scope_of
-from knowledge.search.vector import Vectors
 from knowledge.search.vector_indexes import INDEX_KINDS, IndexKind
 
 COLLECTION = "bench-search"
@@ -73,9 +73,11 @@ def measure(questions: Questions, tell: Tell) -> Figures:
     scope = scope_of([COLLECTION])
     places = range(len(asked))
     steps: dict[str, Callable[[int], Any]] = {
-        "keyword": lambda n: keyword.alone([asked[n]], scope, LIMIT),
-        "semantic": lambda n: vector.alone("chunk", vectors[n : n + 1], LOCAL_MODEL, scope),
-        "summary": lambda n: vector.alone("document", vectors[n : n + 1], LOCAL_MODEL, scope),
+        "keyword": lambda n: keyword.score_alone([asked[n]], scope, LIMIT),
+        "semantic": lambda n: vector.nearest_alone("chunk", vectors[n : n + 1], LOCAL_MODEL, scope),
+        "summary": lambda n: vector.nearest_alone(
+            "document", vectors[n : n + 1], LOCAL_MODEL, scope
+        ),
         "fused": lambda n: fused(asked[n], vectors[n : n + 1]),
     }
     figures: Figures = {"chunks": scope.chunks, "levels": {}}
@@ -102,7 +104,7 @@ def measure(questions: Questions, tell: Tell) -> Figures:
 
 def fused(question: str, vectors: Vectors) -> set[str]:
     """Search as users do, but for the embedding of the question; return the texts found."""
-    found = find(
+    found = search_with_vectors(
         [Wording(question, "question", 1.0)],
         {LOCAL_MODEL: vectors},
         scope_of([COLLECTION]),
@@ -133,15 +135,15 @@ def recall(kind: IndexKind, vectors: Vectors, scope: Scope) -> float:
     shares = []
     for place in range(min(COMPARED, len(vectors))):
         one = vectors[place : place + 1]
-        right = vector.alone(kind, one, LOCAL_MODEL, scope, exact=True)[:AT]
-        found = vector.alone(kind, one, LOCAL_MODEL, scope)[:AT]
+        right = vector.nearest_alone(kind, one, LOCAL_MODEL, scope, exact=True)[:AT]
+        found = vector.nearest_alone(kind, one, LOCAL_MODEL, scope)[:AT]
         shares.append(len({*found} & {*right}) / len(right))
     return fmean(shares)
 
 
 def compare(kind: IndexKind, vectors: Vectors, scope: Scope) -> None:
     """Compare with every vector in scope."""
-    vector.alone(kind, vectors, LOCAL_MODEL, scope, exact=True)
+    vector.nearest_alone(kind, vectors, LOCAL_MODEL, scope, exact=True)
 
 
 def count() -> None:

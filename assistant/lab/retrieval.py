@@ -14,7 +14,7 @@ from assistant.lab.ranking import Grades, ndcg, recall, reciprocal_rank
 from assistant.lab.ranking import recall as share_found
 from knowledge.embedding import Vectors, registry
 from knowledge.models import Chunk, Collection, Copy
-from knowledge.search import Found, search
+from knowledge.search import SearchResult, search
 from knowledge.search.explanation import Wording
 from knowledge.search.levels import weigh
 from knowledge.search.scope import Scope, scope_of
@@ -105,7 +105,7 @@ def ask(
         series[level].add(names, grades, took[STATEMENTS.get(level, "vectors")])
 
 
-def searched_deeply(question: str, collection: str) -> Found:
+def searched_deeply(question: str, collection: str) -> SearchResult:
     """Return a search with passages of ten documents, if there are as many."""
     limit = settings.SEARCH_FETCH_K
     while True:
@@ -116,7 +116,7 @@ def searched_deeply(question: str, collection: str) -> Found:
         limit *= 2
 
 
-def ranking(found: Found, level: str) -> list[str]:
+def ranking(found: SearchResult, level: str) -> list[str]:
     """Return the documents as a level names their chunks for the question itself, best first."""
     if found.explain is None:
         return []

@@ -15,7 +15,7 @@ from typing import IO
 from rich.console import Console
 from rich.text import Text
 
-from knowledge.liveness import tied
+from knowledge.liveness import environment_of_child
 
 STOP_SECONDS = 10.0
 RESTART_SECONDS = (0.5, 1.0, 2.0, 5.0)
@@ -43,7 +43,7 @@ class Child:
             self.command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | ENVIRONMENT | tied(),
+            env=os.environ | ENVIRONMENT | environment_of_child(),
             # Its own session: Ctrl-C reaches us, and we stop the children in order.
             start_new_session=True,
         )

@@ -37,7 +37,7 @@ from knowledge.embedding import Embedder, registry
 from knowledge.errors import InvalidCollectionName
 from knowledge.identifiers import LOCAL_DIMENSIONS, LOCAL_MODEL
 from knowledge.ingestion.removal import delete
-from knowledge.ingestion.store import at, free_id, take_turns
+from knowledge.ingestion.store import document_at, free_id, lock_collection
 from knowledge.models import (
     COLLECTION_NAME,
     Calibration,
@@ -59,14 +59,14 @@ def put(collection: Collection, entry: Entry) -> None:
     """Write a document with all that belongs to it, in place of one of the same source."""
     record = entry.document
     with transaction.atomic():
-        take_turns(collection)
-        former = at(collection, record.source)
+        lock_collection(collection)
+        former = document_at(collection, record.source)
         # Answers cite it by its id.
         identity = former.pk if former else free_id(collection, record.source)
         before = graph.touched([identity])
         if former:
             former.delete()
-            changes.tell([identity])
+            changes.notify([identity])
         sources = [record.source, *(copy.source for copy in record.copies)]
         collection.copies.filter(source__in=sources).delete()
         document = Document.objects.create(

@@ -39,7 +39,7 @@ def full_name(name: str) -> str:
     if name == MODEL:
         return name
     try:
-        model, provider = providers.split(name)
+        model, provider = providers.parse_full_model_name(name)
         providers.provider(provider)
     except providers.UnknownProvider as error:
         raise UnknownModel(f"{error} The model of this machine is {MODEL}.") from error
@@ -56,6 +56,6 @@ def forget() -> None:
 
 
 def _endpoint(full: str) -> Embedder:
-    model, provider = providers.split(full)
+    model, provider = providers.parse_full_model_name(full)
     made: Embedder = import_string(settings.EMBEDDING_ENDPOINT)(model, providers.provider(provider))
     return made

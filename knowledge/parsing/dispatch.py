@@ -10,7 +10,7 @@ from django.utils.module_loading import import_string
 
 from knowledge.errors import Unreadable
 from knowledge.parsing import FORMATS, Limits, Page, suffix
-from knowledge.parsing.encoding import recoded
+from knowledge.parsing.encoding import as_utf8
 
 # What says itself, or in its container, how its bytes are to be read.
 NOT_TEXT = frozenset({".docx", ".pptx", ".pdf"})
@@ -26,7 +26,7 @@ def parse(name: str, body: bytes, limits: Limits | None = None, *, charset: str 
     if ending not in FORMATS:
         raise Unreadable(f"its format is not known; known are {', '.join(FORMATS)}")
     if charset and ending not in NOT_TEXT:
-        body, warnings = recoded(body, charset)
+        body, warnings = as_utf8(body, charset)
     try:
         pages = parser(FORMATS[ending])(body, limits or Limits())
     except RecursionError as error:

@@ -15,7 +15,7 @@ from genai_prices import Usage, calc_price
 from knowledge import providers
 from knowledge.embedding import MODEL, Embedder, registry
 from knowledge.errors import KnowledgeError
-from knowledge.ingestion.store import take_turns
+from knowledge.ingestion.store import lock_collection
 from knowledge.models import Chunk, ChunkVector, Collection, DocumentVector, Section, SectionVector
 from knowledge.reindex.backfill import Watch, fill, missing, text
 from knowledge.reindex.switchover import Comparison, compare, switch
@@ -98,7 +98,7 @@ def price(model: str, tokens: int) -> float | None:
     """Return the dollars that so many tokens cost, None when nobody knows."""
     if model == MODEL:
         return 0.0
-    name, provider = providers.split(model)
+    name, provider = providers.parse_full_model_name(model)
     if provider in providers.OWN:
         return 0.0
     try:
@@ -194,7 +194,7 @@ def drop(collection: Collection, name: str) -> int:
     Raises InUse. Must run outside a transaction.
     """
     with transaction.atomic():
-        take_turns(collection)
+        lock_collection(collection)
         now = Collection.objects.select_for_update().get(pk=collection.pk)
         if name == now.embedding_model:
             raise InUse(

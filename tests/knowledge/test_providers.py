@@ -115,18 +115,18 @@ def test_a_provider_left_out_is_found_from_the_name_and_from_what_is_set_up(
     name: str, set_up: str, provider: str
 ) -> None:
     found = providers.from_environment(SET_UP[set_up])
-    assert providers.parts(name, found)[1] == provider
+    assert providers.parse_model_name(name, found)[1] == provider
 
 
 def test_of_two_servers_of_ones_own_none_is_guessed() -> None:
     found = providers.from_environment(SET_UP["ollama"] | SET_UP["acme"])
-    assert providers.parts("llama3.1", found) == ("llama3.1", "")
+    assert providers.parse_model_name("llama3.1", found) == ("llama3.1", "")
 
 
 def test_a_model_of_nobody_is_refused_with_what_is_allowed(settings: Settings) -> None:
     settings.PROVIDERS = providers.from_environment({})
     with pytest.raises(providers.UnknownProvider, match="write model@provider, with one of anth"):
-        providers.split("llama3.1")
+        providers.parse_full_model_name("llama3.1")
 
 
 @pytest.mark.parametrize("name", ["", "@", "@openai", "x@nobody", "x@"])

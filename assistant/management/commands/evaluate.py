@@ -6,7 +6,7 @@ import uuid
 from argparse import ArgumentParser, _SubParsersAction
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
@@ -26,10 +26,10 @@ from assistant.lab.evaluation_tables import svg
 from assistant.lab.judged_folder import Unjudgeable, apart, finish, judged, keep, named_after
 from assistant.lab.rehearsal import rehearsing
 from assistant.lab.scripted_replies import Obedient
-from knowledge.collections import named
+from knowledge.collections import collections_named
 from knowledge.errors import KnowledgeError
 from knowledge.ingestion import plan
-from knowledge.management.console import progress_bar, watched
+from knowledge.management.console import console_of, progress_bar, run_with_bar
 from knowledge.models import Ingest
 
 Kinds: TypeAlias = "_SubParsersAction[ArgumentParser]"
@@ -103,8 +103,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(figures))
         else:
-            out = cast("IO[str]", self.stdout._out)
-            Console(file=out, no_color=options["no_color"]).print(table)
+            console_of(self, options).print(table)
         if options["kind"] == "injection" and any(map(injection.broken, figures.values())):
             sys.exit(1)
 
@@ -175,13 +174,13 @@ def documents(paths: list[Path], file: Path) -> str:
 
 def done(job: uuid.UUID) -> None:
     """Do the job under a progress bar, or watch the worker that does."""
-    watched(Ingest.objects.get(pk=job), Console(stderr=True))
+    run_with_bar(Ingest.objects.get(pk=job), Console(stderr=True))
 
 
 def measure_golden(options: dict[str, Any]) -> Result:
     """Ask every collection its golden questions."""
     figures = {}
-    for collection in named(options["collections"]):
+    for collection in collections_named(options["collections"]):
         with progress_bar(f"golden questions to {collection.name}"):
             figures[collection.name] = retrieval.figures(collection)
     return figures, evaluation_tables.of_golden(figures)

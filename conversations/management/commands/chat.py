@@ -15,7 +15,7 @@ from conversations.api import SESSION
 from conversations.errors import ConversationError
 from conversations.services import Asker, ask, usable, wait
 from conversations.terminal import crew, watch
-from knowledge.collections import named
+from knowledge.collections import collections_named
 from knowledge.errors import UnknownCollection
 
 ANSWERED, FAILED, CLARIFICATION = 0, 1, 3
@@ -41,7 +41,7 @@ class Command(BaseCommand):
         self.options = options
         session = options["session"] or str(uuid.uuid4())
         try:
-            named(options["collection"])
+            collections_named(options["collection"])
             if not SESSION.match(session):
                 raise CommandError("--session takes 1 to 64 letters, digits, '.', ':', '_' or '-'.")
             if options["question"] is not None:

@@ -3,18 +3,17 @@
 import json
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 from django.core.management.base import BaseCommand, CommandError
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from knowledge.calibration import Outcome, calibrate
-from knowledge.collections import named
+from knowledge.collections import collections_named
 from knowledge.errors import KnowledgeError
-from knowledge.management.console import progress_bar
+from knowledge.management.console import console_of, progress_bar
 from knowledge.models import Collection
 
 BAR_WIDTH = 24
@@ -45,9 +44,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Calibrate one after the other; what failed is said at the end."""
-        console = Console(file=cast("IO[str]", self.stdout._out), no_color=options["no_color"])
+        console = console_of(self, options)
         done, failed = [], []
-        for collection in wanted(options["collections"]):
+        for collection in collections_to_calibrate(options["collections"]):
             try:
                 with progress_bar(f"questions to {collection.name}") as watch:
                     outcome = calibrate(collection, watch)
@@ -58,27 +57,29 @@ class Command(BaseCommand):
                 outcome.keep()
             done.append(outcome)
             if not options["json"]:
-                console.print(picture(outcome), said(outcome, kept=not options["dry_run"]), sep="")
+                console.print(
+                    histogram(outcome), verdict(outcome, kept=not options["dry_run"]), sep=""
+                )
         if options["json"]:
             self.stdout.write(json.dumps([each.as_json() for each in done]))
         if failed:
             raise CommandError("\n".join(failed))
 
 
-def wanted(names: Sequence[str]) -> list[Collection]:
+def collections_to_calibrate(names: Sequence[str]) -> list[Collection]:
     """Return the collections of these names, all that hold anything when there are none."""
     try:
-        found = named(names)
+        collections = collections_named(names)
     except KnowledgeError as error:
         raise CommandError(str(error)) from error
     if not names:
-        found = list(Collection.objects.filter(documents__isnull=False).distinct())
-    if not found:
+        collections = list(Collection.objects.filter(documents__isnull=False).distinct())
+    if not collections:
         raise CommandError("There is no collection with documents to calibrate.")
-    return found
+    return collections
 
 
-def picture(outcome: Outcome) -> Table:
+def histogram(outcome: Outcome) -> Table:
     """Return how confident searches were, a column of bars per kind of question."""
     threshold = outcome.choice.threshold
     table = Table(
@@ -107,7 +108,7 @@ def picture(outcome: Outcome) -> Table:
     return table
 
 
-def said(outcome: Outcome, *, kept: bool) -> str:
+def verdict(outcome: Outcome, *, kept: bool) -> str:
     """Return the threshold and what passes it, in two lines."""
     passing = ", ".join(
         f"{share:.0%} {KINDS[name]}" for name, share in outcome.report["passing"].items()

@@ -3,16 +3,18 @@
 import json
 from argparse import ArgumentParser
 from dataclasses import asdict
-from typing import IO, Any, cast
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from knowledge import collections, reindex
+from knowledge import reindex
+from knowledge.collections import collections_named
 from knowledge.embedding import registry
 from knowledge.errors import KnowledgeError
+from knowledge.management.console import console_of
 from knowledge.models import Collection
 from knowledge.reindex import Outcome, Plan
 
@@ -52,11 +54,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it, with a progress bar."""
-        console = Console(file=cast("IO[str]", self.stdout._out), no_color=options["no_color"])
+        console = console_of(self, options)
         console.quiet = options["json"]
         try:
-            (collection,) = collections.named([options["collection"]])
-            said = carried_out(collection, console, options)
+            (collection,) = collections_named([options["collection"]])
+            result = carry_out(collection, console, options)
         except KnowledgeError as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt as error:
@@ -68,51 +70,51 @@ class Command(BaseCommand):
                 returncode=130,
             ) from error
         if options["json"]:
-            self.stdout.write(json.dumps(said))
+            self.stdout.write(json.dumps(result))
 
 
-def carried_out(
-    collection: Collection, console: Console, options: dict[str, Any]
-) -> dict[str, Any]:
+def carry_out(collection: Collection, console: Console, options: dict[str, Any]) -> dict[str, Any]:
     """Do what the options say; return what came of it as JSON values."""
     if options["drop"]:
-        gone = reindex.drop(collection, options["drop"])
-        console.print(f"{gone:,} vectors of {options['drop']} removed.")
-        return {"removed": gone}
+        removed = reindex.drop(collection, options["drop"])
+        console.print(f"{removed:,} vectors of {options['drop']} removed.")
+        return {"removed": removed}
     if options["back"]:
-        return said(reindex.back(collection, options["embedding_model"]), collection, console)
+        return print_outcome(
+            reindex.back(collection, options["embedding_model"]), collection, console
+        )
     embedder = registry.named(options["embedding_model"] or collection.embedding_model)
-    planned = reindex.plan(collection, embedder)
-    console.print(table(planned, collection, embedder.name))
+    plan = reindex.plan(collection, embedder)
+    console.print(plan_table(plan, collection, embedder.name))
     if options["dry_run"]:
-        return {"plan": planned.as_json()}
+        return {"plan": plan.as_json()}
     with Progress(*COLUMNS, console=console, transient=True) as progress:
-        task = progress.add_task("", total=planned.missing)
+        task = progress.add_task("", total=plan.missing)
         outcome = reindex.reindex(
             collection,
             embedder.name,
             force=options["force"],
             watch=lambda count: progress.advance(task, count),
         )
-    return {"plan": planned.as_json(), **said(outcome, collection, console)}
+    return {"plan": plan.as_json(), **print_outcome(outcome, collection, console)}
 
 
-def table(planned: Plan, collection: Collection, model: str) -> Table:
+def plan_table(plan: Plan, collection: Collection, model: str) -> Table:
     """Return the plan as a table."""
-    shown = Table(title=f"{collection.name} with {model}", title_justify="left", show_header=False)
-    shown.add_column()
-    shown.add_column(justify="right")
+    table = Table(title=f"{collection.name} with {model}", title_justify="left", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
     for name in ("documents", "sections", "chunks"):
-        shown.add_row(name, f"{getattr(planned, name):,}")
-    shown.add_section()
-    shown.add_row("chunks to encode", f"{planned.missing:,}")
-    shown.add_row("dimensions", f"{planned.dimensions:,}")
-    shown.add_row("tokens, about", f"{planned.tokens:,}")
-    shown.add_row("seconds, about", f"{planned.seconds:,.0f}")
-    shown.add_row("cost, about", cost(planned.dollars))
-    if planned.cut:
-        shown.add_row("chunks longer than it sees", f"{planned.cut:,}")
-    return shown
+        table.add_row(name, f"{getattr(plan, name):,}")
+    table.add_section()
+    table.add_row("chunks to encode", f"{plan.missing:,}")
+    table.add_row("dimensions", f"{plan.dimensions:,}")
+    table.add_row("tokens, about", f"{plan.tokens:,}")
+    table.add_row("seconds, about", f"{plan.seconds:,.0f}")
+    table.add_row("cost, about", cost(plan.dollars))
+    if plan.cut:
+        table.add_row("chunks longer than it sees", f"{plan.cut:,}")
+    return table
 
 
 def cost(dollars: float | None) -> str:
@@ -122,7 +124,7 @@ def cost(dollars: float | None) -> str:
     return f"${dollars:,.4f}" if dollars else "nothing"
 
 
-def said(outcome: Outcome, collection: Collection, console: Console) -> dict[str, Any]:
+def print_outcome(outcome: Outcome, collection: Collection, console: Console) -> dict[str, Any]:
     """Print the outcome; return it as JSON values."""
     console.print(f"{outcome.filled:,} chunks encoded.")
     if outcome.comparison:

@@ -43,13 +43,13 @@ def test_job_in_other_hands_is_left_alone_until_its_lease_ends() -> None:
 
 
 def test_the_lease_of_a_job_is_renewed_until_another_takes_it_over() -> None:
-    with job_lease.held(upload().pk) as hold:
-        assert hold
+    with job_lease.acquire(upload().pk) as lease:
+        assert lease
         Ingest.objects.update(lease_until=now() - timedelta(seconds=1))
         assert job_lease.LEASES.renew(job_lease.LEASES.tokens()) == 1
         assert not ingestion.waiting().exists()
         Ingest.objects.update(token=uuid.uuid4(), lease_until=now() - timedelta(seconds=1))
-        assert job_lease.LEASES.renew([hold.token]) == 0
+        assert job_lease.LEASES.renew([lease.token]) == 0
         assert ingestion.waiting().exists()
     assert job_lease.LEASES.tokens() == []
 

@@ -68,19 +68,19 @@ def test_deleted_document_is_gone_from_every_search(fog: Document) -> None:
 def test_receipt_lists_the_answers_that_relied_on_it(fog: Document) -> None:
     old, new = cite(fog, 1), cite(fog, 2)
     assert sorted(removal.delete([fog]).answers) == sorted([old, new])
-    assert len(versions.relying([fog.pk])) == 2
+    assert len(versions.turns_citing([fog.pk])) == 2
 
 
 def test_answers_of_a_former_version_are_known(fog: Document) -> None:
     old, new = cite(fog, 1), cite(fog, 2)
-    relied = {str(each.turn): each.version for each in versions.relying_on(fog)}
+    relied = {str(each.turn): each.version for each in versions.answers_citing(fog)}
     assert relied == {old: 1, new: 2}
     assert [turn for turn, version in relied.items() if version < fog.version] == [old]
 
 
 def test_only_answers_that_were_given_rely_on_anything(fog: Document) -> None:
     cite(fog, 2, status=Status.CANCELLED)
-    assert versions.relying_on(fog) == []
+    assert versions.answers_citing(fog) == []
 
 
 def test_documents_of_two_collections_go_with_one_receipt(fog: Document) -> None:

@@ -146,5 +146,5 @@ def called_off(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> N
         raise Cancelled
 
     with monkeypatch.context() as patched:
-        patched.setattr(completion, "close", cancel)
+        patched.setattr(completion, "complete", cancel)
         work()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from knowledge.parsing.normalization import is_plain, normalise, tokens
+from knowledge.parsing.normalization import block_tokens, is_plain, normalise
 
 
 @pytest.mark.parametrize(
@@ -99,5 +99,5 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.booleans())
 def test_text_taken_for_plain_holds_neither_code_nor_a_table(text: str, mdx: bool) -> None:
     assume(is_plain(text))
-    kinds = {token.type for token in tokens(text, mdx=mdx)}
+    kinds = {token.type for token in block_tokens(text, mdx=mdx)}
     assert kinds.isdisjoint({"fence", "code_block", "table_open"})

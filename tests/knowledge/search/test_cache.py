@@ -10,7 +10,7 @@ from knowledge import ingestion
 from knowledge.identifiers import LOCAL_MODEL
 from knowledge.ingestion import removal
 from knowledge.models import Calibration, Collection, Document
-from knowledge.search import Found, cache, search
+from knowledge.search import SearchResult, cache, search
 
 pytestmark = pytest.mark.django_db
 QUESTION = "When does the foghorn sound?"
@@ -23,7 +23,7 @@ def taken(island: Path) -> Path:
     return island
 
 
-def ask(**changes: Any) -> Found:
+def ask(**changes: Any) -> SearchResult:
     asked: dict[str, Any] = {
         "question": QUESTION,
         "collections": ["island"],
@@ -32,7 +32,7 @@ def ask(**changes: Any) -> Found:
     return search(**asked)
 
 
-def same(one: Found, other: Found) -> bool:
+def same(one: SearchResult, other: SearchResult) -> bool:
     return (one.passages, one.quality, one.no_context) == (
         other.passages,
         other.quality,
@@ -139,7 +139,7 @@ def test_without_redis_searches_go_on(taken: Path, settings: Settings) -> None:
 
 def test_what_is_kept_says_nothing_a_document_says(taken: Path, settings: Settings) -> None:
     ask()
-    redis = cache.connection(settings.REDIS_URL)
+    redis = cache.client(settings.REDIS_URL)
     kept = [str(redis.get(key)) for key in redis.scan_iter(f"{cache.PREFIX}*")]
     assert kept
     assert not any("foghorn" in each.lower() for each in kept)

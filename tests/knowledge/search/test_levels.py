@@ -8,7 +8,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from knowledge.identifiers import LOCAL_MODEL
-from knowledge.search import Beside, neighbours, postings, vector, vector_indexes
+from knowledge.search import Surroundings, neighbours, postings, vector, vector_indexes
 from knowledge.search.scope import scope_of
 from tests.knowledge.levels import ask, page, reasons, texts, towards
 
@@ -75,8 +75,8 @@ def test_an_index_finds_what_an_exact_search_does(monkeypatch: pytest.MonkeyPatc
         for kind in vector_indexes.INDEX_KINDS:
             cursor.execute(f"REINDEX TABLE knowledge_{kind}vector")
     for kind in vector_indexes.INDEX_KINDS:
-        right = vector.alone(kind, rows[3][np.newaxis], LOCAL_MODEL, where, exact=True)
-        assert vector.alone(kind, rows[3][np.newaxis], LOCAL_MODEL, where) == right
+        right = vector.nearest_alone(kind, rows[3][np.newaxis], LOCAL_MODEL, where, exact=True)
+        assert vector.nearest_alone(kind, rows[3][np.newaxis], LOCAL_MODEL, where) == right
     small = texts(ask("", rows[3]))
     monkeypatch.setattr(vector, "is_small", lambda scope: False)
     assert texts(ask("", rows[3])) == small
@@ -143,11 +143,11 @@ def test_neighbours_stand_around_a_chunk_in_its_document() -> None:
     middle = document.chunks.get(number=3)
     first = document.chunks.get(number=1)
     assert neighbours([middle.pk, first.pk, 0]) == {
-        middle.pk: Beside(before=["2"], after=["4"]),
-        first.pk: Beside(before=[], after=["2"]),
+        middle.pk: Surroundings(before=["2"], after=["4"]),
+        first.pk: Surroundings(before=[], after=["2"]),
     }
-    wide = neighbours([middle.pk], most=5)
-    assert wide[middle.pk] == Beside(before=["1", "2"], after=["4", "5"])
+    wide = neighbours([middle.pk], distance=5)
+    assert wide[middle.pk] == Surroundings(before=["1", "2"], after=["4", "5"])
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def filled(sea: Collection, source: str, count: int, *, axis: int) -> Document:
 
 
 def walked() -> list[int | str]:
-    return vector.alone("chunk", QUESTION, OTHER, scope_of([]))
+    return vector.nearest_alone("chunk", QUESTION, OTHER, scope_of([]))
 
 
 def test_a_walk_among_deleted_vectors_goes_on_to_those_that_are_left(

@@ -8,7 +8,14 @@ from django.db import transaction
 from pytest_django import Settings
 
 from knowledge.identifiers import LOCAL_MODEL
-from knowledge.search import Found, expansion, find, search, vector, vector_indexes
+from knowledge.search import (
+    SearchResult,
+    expansion,
+    search,
+    search_with_vectors,
+    vector,
+    vector_indexes,
+)
 from knowledge.search.explanation import Wording
 from knowledge.search.scope import scope_of
 from tests.knowledge.levels import OTHER, Vectors, page, texts, towards
@@ -65,13 +72,13 @@ def test_other_texts_are_written_in_the_languages_of_the_documents(
 def test_statistics_say_that_nobody_writes_other_texts(settings: Settings) -> None:
     settings.SEARCH_EXPANSION = "both"
     page("a", ("foghorn", towards(1)))
-    assert search("whale", collections=["sea"]).stats["expansion"] == expansion.NOBODY
+    assert search("whale", collections=["sea"]).stats["expansion"] == expansion.NO_MODEL
 
 
-def both(vector: Vectors, other: Vectors) -> Found:
+def both(vector: Vectors, other: Vectors) -> SearchResult:
     """Ask two models at once."""
     with transaction.atomic():
-        return find(
+        return search_with_vectors(
             [Wording("", "question", 1.0)],
             {LOCAL_MODEL: vector[np.newaxis], OTHER: other[np.newaxis]},
             scope_of([]),
@@ -123,7 +130,7 @@ def test_long_vectors_are_indexed_and_found(
         vector_indexes.is_valid(vector_indexes.name(kind, OTHER))
         for kind in vector_indexes.INDEX_KINDS
     )
-    found = find(
+    found = search_with_vectors(
         [Wording("", "question", 1.0)],
         {OTHER: rows[5][np.newaxis]},
         scope_of([]),

@@ -13,7 +13,7 @@ from werkzeug import Request, Response
 
 from knowledge.errors import Unreadable
 from knowledge.web import fetch
-from knowledge.web.fetch import is_public, trusted
+from knowledge.web.fetch import certificates, is_public
 
 PAGE = "<html><title>Ferries</title><p>Ferries sail at noon.</p></html>"
 METADATA = "169.254.169.254"
@@ -166,9 +166,9 @@ def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[trust
     made = trustme.CA()
     made.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    trusted.cache_clear()
+    certificates.cache_clear()
     yield made
-    trusted.cache_clear()
+    certificates.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["docs.test", "other.test"])
