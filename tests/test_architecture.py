@@ -36,8 +36,7 @@ TINY = {
     "assistant/errors.py": "the errors of an app, needed before anything is installed",
     "assistant/management/commands/serve.py": "a command",
     "knowledge/identifiers.py": "needed by the settings, before there are models",
-    "knowledge/parsing/mdx.py": "a format",
-    "knowledge/parsing/text.py": "a format",
+    "knowledge/postgres_text.py": "needed wherever a text from outside is stored",
     "knowledge/tasks.py": "Celery looks for it",
 }
 # Why what one module needs for one name is a module of its own.
@@ -58,7 +57,6 @@ LONELY = {
     "conversations.stream": "the events of a turn over HTTP, without Django REST framework",
     "knowledge.ingestion.retention": "what is kept of old jobs, and how long",
     "knowledge.parsing.dispatch": "needed by the process that parses alone",
-    "knowledge.parsing.markdown": "a format",
     "knowledge.search.explainer": "what is said to who asks why",
     "knowledge.web.sitemap": "a protocol of its own",
 }

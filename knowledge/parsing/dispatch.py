@@ -5,8 +5,7 @@ Others only want to know what can be read, and need none of the libraries that r
 
 from collections.abc import Callable
 from dataclasses import replace
-
-from django.utils.module_loading import import_string
+from importlib import import_module
 
 from knowledge.errors import Unreadable
 from knowledge.parsing import FORMATS, Limits, Page, suffix
@@ -36,7 +35,10 @@ def parse(name: str, body: bytes, limits: Limits | None = None, *, charset: str 
     return [replace(page, warnings=[*warnings, *page.warnings]) for page in pages]
 
 
-def parser(function: str) -> Callable[[bytes, Limits], list[Page]]:
+def parser(path: str) -> Callable[[bytes, Limits], list[Page]]:
     """Return what reads a format, such as "pdf.parse"; imported for the first such file."""
-    parser: Callable[[bytes, Limits], list[Page]] = import_string(f"{__package__}.{function}")
-    return parser
+    module, _, function = path.rpartition(".")
+    parse: Callable[[bytes, Limits], list[Page]] = getattr(
+        import_module(f".{module}", __package__), function
+    )
+    return parse
