@@ -122,34 +122,34 @@ def entry(source: str, texts: list[str], *, version: int = 2) -> Entry:
     return Entry(record, [former], {})
 
 
-def with_vectors(found: Entry) -> Entry:
-    return Entry(found.document, found.versions, {LOCAL.name: embedded(found.document, LOCAL)})
+def with_vectors(entry: Entry) -> Entry:
+    return Entry(entry.document, entry.versions, {LOCAL.name: embedded(entry.document, LOCAL)})
 
 
-def noise(found: Entry, model: str, dimensions: int) -> Entry:
+def noise(entry: Entry, model: str, dimensions: int) -> Entry:
     """The document with vectors of another model beside those it has."""
     random = np.random.default_rng(7)
     vectors = {
-        level: random.normal(size=(found.document.rows(level), dimensions)).astype(np.float16)
+        level: random.normal(size=(entry.document.rows(level), dimensions)).astype(np.float16)
         for level in LEVELS
     }
-    return Entry(found.document, found.versions, found.vectors | {model: vectors})
+    return Entry(entry.document, entry.versions, entry.vectors | {model: vectors})
 
 
 def island() -> Collection:
     """A collection of four documents with vectors of two models, and what is known of it."""
-    made = Collection.objects.create(name="island", title="The island", description="Small.")
+    collection = Collection.objects.create(name="island", title="The island", description="Small.")
     for source, texts in PAGES.items():
-        put(made, noise(with_vectors(entry(source, texts)), OTHER, 1024))
+        put(collection, noise(with_vectors(entry(source, texts)), OTHER, 1024))
     Calibration.objects.create(
-        collection=made, model=LOCAL.name, threshold=0.42, report={"scale": 0.1}
+        collection=collection, model=LOCAL.name, threshold=0.42, report={"scale": 0.1}
     )
     GoldenQuestion.objects.create(
-        collection=made, question="Who has the keys?", sources=["rooms.md"]
+        collection=collection, question="Who has the keys?", sources=["rooms.md"]
     )
-    GoldenQuestion.objects.create(collection=made, question="Is there snow?", sources=[])
-    postings.refresh(made.pk)
-    return made
+    GoldenQuestion.objects.create(collection=collection, question="Is there snow?", sources=[])
+    postings.refresh(collection.pk)
+    return collection
 
 
 ALIKE = {
@@ -180,7 +180,7 @@ KINDS: dict[type[Model], str] = {
 
 def rows(collection: Collection) -> dict[str, list[str]]:
     """Every field of every row of a collection, but for ids."""
-    found = {}
+    rows_by_table = {}
     for kind, path in KINDS.items():
         fields = [field.name for field in kind._meta.concrete_fields]
         names = [
@@ -190,5 +190,5 @@ def rows(collection: Collection) -> dict[str, list[str]]:
             for name in ALIKE.get(field, [field])
         ]
         values = kind._default_manager.filter(**{path: collection}).values_list(*names)
-        found[kind.__name__] = sorted(map(repr, values))
-    return found
+        rows_by_table[kind.__name__] = sorted(map(repr, values))
+    return rows_by_table

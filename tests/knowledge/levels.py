@@ -84,10 +84,10 @@ def ask(
     )
 
 
-def texts(found: SearchResult) -> list[str]:
-    return [passage.text for passage in found.passages]
+def texts(result: SearchResult) -> list[str]:
+    return [passage.text for passage in result.passages]
 
 
-def reasons(found: SearchResult) -> dict[str, ConsideredChunk]:
-    assert found.explain
-    return {each.text: each for each in found.explain.candidates}
+def reasons(result: SearchResult) -> dict[str, ConsideredChunk]:
+    assert result.explain
+    return {each.text: each for each in result.explain.candidates}

@@ -34,10 +34,10 @@ def cite(document: Document, version: int, *, status: Status = Status.COMPLETED)
 
 def test_receipt_counts_every_row_and_nothing_is_left(fog: Document) -> None:
     rest = [kind._default_manager.count() for kind in (Document, Section, Chunk)]
-    held = factories.rows_left([fog.pk])
-    assert held == removal.delete([fog], by="inge").removed
-    assert held["documents"] == held["versions"] == held["chunks"] == 1
-    assert (held["vectors"], held["postings"] > 5) == (3, True)
+    row_counts = factories.rows_left([fog.pk])
+    assert row_counts == removal.delete([fog], by="inge").removed
+    assert row_counts["documents"] == row_counts["versions"] == row_counts["chunks"] == 1
+    assert (row_counts["vectors"], row_counts["postings"] > 5) == (3, True)
     assert not any(factories.rows_left([fog.pk]).values())
     assert [kind._default_manager.count() for kind in (Document, Section, Chunk)] == [
         count - 1 for count in rest
@@ -97,9 +97,9 @@ def run(*words: str) -> str:
 
 
 def test_command_deletes_what_is_named_and_prints_the_receipt(fog: Document) -> None:
-    said = run("--collection", "island", "island/fog.txt", "--yes")
-    assert "documents │ 1" in said
-    assert str(Receipt.objects.get().pk) in said.replace(" ", "")
+    output = run("--collection", "island", "island/fog.txt", "--yes")
+    assert "documents │ 1" in output
+    assert str(Receipt.objects.get().pk) in output.replace(" ", "")
     assert Document.objects.count() == 3
     run("--collection", "island", "island/rooms", "--yes")
     assert Document.objects.count() == 1

@@ -62,12 +62,12 @@ def test_hostile_repetition_takes_no_more_than_linear_time(unit: str) -> None:
 
 def cost(text: str) -> float:
     """Return the seconds of work that a text takes, whatever else runs: the least of three."""
-    taken = []
+    seconds = []
     for _ in range(3):
         begin = time.thread_time()
         normalise(text)
-        taken.append(time.thread_time() - begin)
-    return min(taken)
+        seconds.append(time.thread_time() - begin)
+    return min(seconds)
 
 
 @given(st.text(alphabet=st.sampled_from("ab<>/!-[]()`#|\n \"'{}:*&;="), max_size=60))

@@ -66,8 +66,10 @@ def test_rows_come_to_length_one_and_zeros_stay() -> None:
 @given(st.lists(st.integers(0, 20)))
 def test_only_the_first_of_each_place_is_kept_in_their_order(numbers: list[int]) -> None:
     places = [number % 3 for number in numbers]
-    kept = one_per_place(list(enumerate(places)), lambda thing: thing[1])
-    assert kept == [(at, place) for at, place in enumerate(places) if place not in places[:at]]
+    first_ones = one_per_place(list(enumerate(places)), lambda thing: thing[1])
+    assert first_ones == [
+        (at, place) for at, place in enumerate(places) if place not in places[:at]
+    ]
 
 
 ALIKE = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]], dtype=np.float32)

@@ -52,9 +52,9 @@ def test_only_wanted_texts_are_searched_for_beside_the_question(
 ) -> None:
     settings.SEARCH_EXPANSION = wanted
     page("a", ("foghorn", towards(1)))
-    found = search("whale", collections=["sea"], explain=True)
-    assert found.explain
-    assert [each.kind for each in found.explain.wordings] == kinds
+    result = search("whale", collections=["sea"], explain=True)
+    assert result.explain
+    assert [each.kind for each in result.explain.wordings] == kinds
     assert bool(written) == (wanted != "off")
 
 
@@ -96,10 +96,10 @@ def test_collections_of_different_models_are_searched_together() -> None:
         collection="wide",
         model=OTHER,
     )
-    found = both(towards(1), towards(1, dimensions=512))
-    assert {*texts(found)[:2]} == {"first", "second"}
-    assert {*texts(found)[2:]} == {"third", "fourth"}
-    cosines = {each.text: each.cosine for each in found.passages}
+    result = both(towards(1), towards(1, dimensions=512))
+    assert {*texts(result)[:2]} == {"first", "second"}
+    assert {*texts(result)[2:]} == {"third", "fourth"}
+    cosines = {each.text: each.cosine for each in result.passages}
     assert cosines["first"] == pytest.approx(1 / 1.25**0.5, abs=1e-3)
     assert cosines["second"] == pytest.approx(1 / 1.01**0.5, abs=1e-3)
 
@@ -130,13 +130,13 @@ def test_long_vectors_are_indexed_and_found(
         vector_indexes.is_valid(vector_indexes.name(kind, OTHER))
         for kind in vector_indexes.INDEX_KINDS
     )
-    found = search_with_vectors(
+    result = search_with_vectors(
         [Wording("", "question", 1.0)],
         {OTHER: rows[5][np.newaxis]},
         scope_of([]),
         limit=1,
         milliseconds={},
     )
-    assert texts(found) == ["5"]
+    assert texts(result) == ["5"]
     vector_indexes.drop(OTHER)
     assert not vector_indexes.is_valid(vector_indexes.name("chunk", OTHER))

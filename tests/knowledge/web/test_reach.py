@@ -163,11 +163,11 @@ def test_a_redirect_to_a_name_that_leads_inside_is_not_followed(site: HTTPServer
 @pytest.fixture
 def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[trustme.CA]:
     """An authority whose certificates are trusted."""
-    made = trustme.CA()
-    made.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    certificate_authority = trustme.CA()
+    certificate_authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     certificates.cache_clear()
-    yield made
+    yield certificate_authority
     certificates.cache_clear()
 
 
