@@ -22,7 +22,7 @@ Extend = Callable[[Collection[Token]], Collection[Token]]
 
 
 class Leases:
-    """The leases on rows of one table that this process holds, each `duration` unless renewed."""
+    """This process's leases on rows of one table, each for `duration` unless renewed."""
 
     def __init__(self, extend: Extend, duration: timedelta) -> None:
         self.extend = extend
@@ -49,10 +49,8 @@ class Leases:
         So a process finds out that it was stopped for longer than a lease.
         """
         with self.lock:
-            renewed_at = self.renewed_at.get(token)
-        return (
-            renewed_at is not None and time.monotonic() - renewed_at > self.duration.total_seconds()
-        )
+            last = self.renewed_at.get(token)
+        return last is not None and time.monotonic() - last > self.duration.total_seconds()
 
     def renew(self, tokens: Collection[Token]) -> int:
         """Extend these leases; return how many were still ours."""

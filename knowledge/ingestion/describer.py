@@ -80,14 +80,14 @@ class Describer:
         return draft
 
     def result(self, draft: Draft, future: DraftFuture | None) -> Draft:
-        """Return the draft as it is described. Raises Lost and Cancelled."""
+        """Return the draft as it is described. Raises LeaseLost and Cancelled."""
         if future is None:
             return draw_graph(describe_by_models(draft))
         self.wait(future)
         return future.result()
 
     def wait(self, future: DraftFuture) -> None:
-        """Wait, and say about once a second how far the job is. Raises Lost and Cancelled."""
+        """Wait, and say about once a second how far the job is. Raises LeaseLost and Cancelled."""
         while not future.done():
             if not connection.in_atomic_block:
                 connection.close()

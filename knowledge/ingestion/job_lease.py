@@ -62,7 +62,7 @@ class JobLease:
         return Ingest.objects.filter(pk=self.job.pk, token=self.token)
 
     def beat(self, current: str) -> None:
-        """Say what is at hand, about once a second. Raises Lost and Cancelled."""
+        """Say what is at hand, about once a second. Raises LeaseLost and Cancelled."""
         self.current = current
         if monotonic() - self.last_beat < BEAT_SECONDS:
             return
@@ -74,7 +74,7 @@ class JobLease:
     def fence(self, **values: object) -> None:
         """Renew the lease; inside a transaction, keep the job from others until it ends.
 
-        Raises Lost, on which what the transaction wrote is undone.
+        Raises LeaseLost, on which what the transaction wrote is undone.
         """
         values |= {"lease_until": now() + LEASE, "current": self.current[:1000], "updated": now()}
         if not self.own_row.update(**values):

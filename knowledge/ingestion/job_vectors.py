@@ -34,7 +34,7 @@ class Encoder:
         A text that a document of one of the `former` sources holds has its vector already.
         Where there are more texts than are encoded at once, and where each is paid for, the
         vectors are kept with the job until its documents are stored, so that at most the batch at
-        hand is ever encoded twice. Raises EmbeddingUnavailable, Lost and Cancelled.
+        hand is ever encoded twice. Raises EmbeddingUnavailable, LeaseLost and Cancelled.
         """
         if not texts:
             return no_vectors(LOCAL_DIMENSIONS)

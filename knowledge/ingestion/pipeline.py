@@ -52,7 +52,7 @@ class Pipeline:
         self.finished = len(self.state.listed) - self.waiting().count()
 
     def work(self) -> None:
-        """Take every waiting item. Raises EmbeddingUnavailable, Lost and Cancelled."""
+        """Take every waiting item. Raises EmbeddingUnavailable, LeaseLost and Cancelled."""
         with Loader(self.state.unchanged_files) as loader, self.describer:
             # An archive among the last items adds others.
             while self.waiting().exists():
@@ -219,7 +219,7 @@ class Pipeline:
             work.save()
 
     def report_progress(self) -> None:
-        """Say how far the job is. Raises Lost and Cancelled."""
+        """Say how far the job is. Raises LeaseLost and Cancelled."""
         self.lease.beat(self.lease.current)
         if self.watch is not None:
             self.watch(self.finished, len(self.state.listed), self.lease.current)

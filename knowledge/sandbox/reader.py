@@ -42,7 +42,7 @@ class Child:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.files_read = 0  # files
+        self.files_read = 0
         self.memory_at_start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_UNIT
         try:
             self.process = subprocess.Popen(
