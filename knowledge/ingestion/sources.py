@@ -6,10 +6,10 @@ import stat
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from django.conf import settings
@@ -162,11 +162,6 @@ class Member:
     archive: ZipFile
     info: ZipInfo
     refusal: str = ""
-
-    @property
-    def folders(self) -> Sequence[str]:
-        """The folders it lies in, outermost first."""
-        return PurePosixPath(self.path).parts[:-1]
 
     def read(self) -> bytes:
         """Return its content. Raises Unreadable with the reason.
