@@ -234,10 +234,10 @@ class PriceForm(forms.ModelForm):
 
     def clean_model(self) -> str:
         """Return the name as calls are stored under it: model@provider."""
-        name, provider = parts(self.cleaned_data["model"])
+        name, provider = parse_model_name(self.cleaned_data["model"])
         if not name or provider not in settings.PROVIDERS:
             raise forms.ValidationError(
-                f"Write model@provider, with one of these providers: {allowed()}."
+                f"Write model@provider, with one of these providers: {provider_names()}."
             )
         return f"{name}@{provider}"
 

@@ -123,7 +123,7 @@ def resolved(choices: dict[str, Choice], providers: dict[str, Provider]) -> dict
 def _with_provider(setting: str, model: str, providers: dict[str, Provider]) -> str:
     if not model:
         return ""
-    name, provider = parts(model, providers)
+    name, provider = parse_model_name(model, providers)
     if not name or provider not in providers:
         raise ValueError(
             f"{setting}: {model!r} names no known provider; write model@provider with one of "

@@ -19,7 +19,7 @@ from assistant.local import shared_servers
 from assistant.local.paths import state_folder
 from assistant.logs import to_stderr
 from knowledge.identifiers import LOCAL_MODEL
-from knowledge.providers import Provider, from_environment, parts
+from knowledge.providers import Provider, from_environment, parse_model_name
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = state_folder()
@@ -127,7 +127,10 @@ try:
         MODELS = resolved(MODELS, PROVIDERS)
     except ValueError as error:
         refuse(*str(error).split(": ", 1))
-    if EMBEDDING_MODEL != LOCAL_MODEL and parts(EMBEDDING_MODEL, PROVIDERS)[1] not in PROVIDERS:
+    if (
+        EMBEDDING_MODEL != LOCAL_MODEL
+        and parse_model_name(EMBEDDING_MODEL, PROVIDERS)[1] not in PROVIDERS
+    ):
         _known = ", ".join(PROVIDERS)
         refuse("EMBEDDING_MODEL", f"must be {LOCAL_MODEL} or model@provider; known are {_known}")
     for _route in ROUTES:

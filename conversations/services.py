@@ -24,7 +24,7 @@ from conversations.errors import (
 from conversations.models import Conversation, Message
 from conversations.turn_memory import recall
 from knowledge import versions
-from knowledge.collections import named
+from knowledge.collections import collections_named
 
 TURNS_LOCK = 0x0D0CE29
 MARGIN_SECONDS = 10.0
@@ -168,6 +168,6 @@ def forget(conversation: Conversation) -> None:
         list(turns.select_for_update())
         list(Conversation.objects.select_for_update().filter(pk=conversation.pk))
         list(turns.select_for_update())
-        versions.forget(turns.values_list("pk", flat=True))
+        versions.forget_turns(turns.values_list("pk", flat=True))
         turns.delete()
         conversation.delete()

@@ -98,7 +98,7 @@ def workers(console: Console) -> Iterator[None]:
             stdout=output,
             stderr=output,
             start_new_session=True,
-            env=os.environ | tied(),
+            env=os.environ | environment_of_child(),
         )
     try:
         with console.status("starting workers for this command"):

@@ -136,7 +136,7 @@ def remember(sender: object, envelope: Envelope, **_: Any) -> None:
         return
     payload = envelope.payload
     if envelope.status == Status.COMPLETED:
-        versions.record(envelope.pk, payload.get("citations_used") or [])
+        versions.record_citations(envelope.pk, payload.get("citations_used") or [])
     Message.objects.create(
         conversation=conversation,
         role=Message.Author.ASSISTANT,

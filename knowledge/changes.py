@@ -13,7 +13,7 @@ from knowledge.models import Document, Version
 documents_changed = Signal()
 
 
-def tell(documents: Iterable[str], unsaid: Iterable[str] = ()) -> None:
+def notify(documents: Iterable[str], unsaid: Iterable[str] = ()) -> None:
     """Tell of documents that changed or are gone."""
     documents_changed.send(Document, documents=list(documents), unsaid=list(unsaid))
 
@@ -23,7 +23,7 @@ def digest(text: str) -> str:
     return sha1(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
 
 
-def said(documents: Iterable[str]) -> set[str]:
+def text_digests(documents: Iterable[str]) -> set[str]:
     """Return the digests of all that documents with these ids say, and said before."""
     ids = list(documents)
     now = Document.objects.filter(pk__in=ids).values_list("content", flat=True)

@@ -12,7 +12,7 @@ from semantic_text_splitter import MarkdownSplitter
 
 from knowledge.embedding import WINDOW, count_tokens, tokenizer
 from knowledge.enrichment import words
-from knowledge.parsing.normalization import tokens, uniform
+from knowledge.parsing.normalization import block_tokens, clean_characters
 from knowledge.parsing.outline import block_starts
 
 HEADINGS_KEPT = 3

@@ -8,17 +8,20 @@ from django.db.models.functions import Coalesce
 from knowledge.errors import UnknownCollection
 from knowledge.models import Calibration, Chunk, Collection, Document, GoldenQuestion
 
+# What documents go into when nobody names a collection.
+DEFAULT_COLLECTION = "documents"
 
-def named(names: Iterable[str]) -> list[Collection]:
+
+def collections_named(names: Iterable[str]) -> list[Collection]:
     """Return the collections of these names; raise UnknownCollection naming those there aren't."""
-    wanted = {name.replace("\0", "\N{REPLACEMENT CHARACTER}") for name in names}
-    found = list(Collection.objects.filter(name__in=wanted))
-    if unknown := wanted - {collection.name for collection in found}:
+    distinct_names = {name.replace("\0", "\N{REPLACEMENT CHARACTER}") for name in names}
+    collections = list(Collection.objects.filter(name__in=distinct_names))
+    if unknown := distinct_names - {collection.name for collection in collections}:
         raise UnknownCollection(unknown, Collection.objects.values_list("name", flat=True))
-    return found
+    return collections
 
 
-def sized(collections: QuerySet[Collection]) -> QuerySet[Collection]:
+def with_sizes(collections: QuerySet[Collection]) -> QuerySet[Collection]:
     """Return them with `document_count`, `chunk_count`, `question_count` and `threshold`.
 
     The threshold is that of the embedding model in use, None where nothing was calibrated.
@@ -40,7 +43,7 @@ def count(kind: type[Model], path: str, of: str = "pk") -> Coalesce:
     With `of`, how many different values of that field they have.
     """
     rows = kind._default_manager.filter(**{path: OuterRef("pk")}).order_by()
-    grouped = (
+    row_counts = (
         rows.annotate(owner=F(path)).values("owner").annotate(number=Count(of, distinct=of != "pk"))
     )
-    return Coalesce(Subquery(grouped.values("number")), 0)
+    return Coalesce(Subquery(row_counts.values("number")), 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from knowledge.language import language
 from knowledge.parsing import Page, outline
-from knowledge.sentences import FENCE, split
+from knowledge.sentences import FENCE, split_passage
 
 KEYWORDS_LIMIT = 12
 WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -124,7 +124,9 @@ def headings(content: str) -> list[str]:
 
 def summary(content: str, weighty: Sequence[str]) -> str:
     """Return the few sentences that hold most of the weighty words, in their order."""
-    sentences = [each for each in split(content)[:60] if 30 <= len(each) <= 400 and "`" not in each]
+    sentences = [
+        each for each in split_passage(content)[:60] if 30 <= len(each) <= 400 and "`" not in each
+    ]
     marks = set(weighty)
 
     def score(place: int) -> float:
@@ -149,7 +151,7 @@ def description(content: str) -> str:
 
 def opening_sentence(text: str) -> str:
     """Return the first statement that is no code; nothing when there is none."""
-    return next((each for each in split(text) if not FENCE.match(each)), "")
+    return next((each for each in split_passage(text) if not FENCE.match(each)), "")
 
 
 def shortened(text: str, length: int) -> str:

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection
 
 from knowledge.chunking import Part
-from knowledge.collections import named
+from knowledge.collections import collections_named
 from knowledge.models import Chunk, Collection, Document, Entity, EntityName, Relation
 from knowledge.parsing import Page
 

@@ -31,7 +31,7 @@ SCRIPTS = {
     "latin": re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]"),
 }
 # The languages each script is read as, the likelier first.
-WRITTEN_IN = {
+LANGUAGES_OF_SCRIPT = {
     "han": ("zh",),
     "kana": ("ja",),
     "hangul": ("ko",),
@@ -42,7 +42,9 @@ WRITTEN_IN = {
     "thai": ("th",),
     "devanagari": ("hi", "mr", "ne"),
 }
-NOT_LATIN = frozenset(language for languages in WRITTEN_IN.values() for language in languages)
+NOT_LATIN = frozenset(
+    language for languages in LANGUAGES_OF_SCRIPT.values() for language in languages
+)
 # Letters that only this language of its script, or few others, uses.
 TELLING = {
     "uk": re.compile(r"[іїєґ]"),
@@ -106,7 +108,7 @@ SURE, ENOUGH_LETTERS = 0.9, 30
 ENOUGH_WITH_TELLING = 12
 # Odds among the languages of one script: of each by its letters, of the commonest, of one with a
 # letter that tells, and of one that is sure. Each is more than all before it together.
-LETTERS, COMMONEST, TELLS, SETTLED = 0.5, 2.0, 8.0, 16.0
+LETTER_ODDS, COMMONEST_ODDS, TELLING_ODDS, CERTAIN_ODDS = 0.5, 2.0, 8.0, 16.0
 UNSEEN = 0.02  # of one that the letters don't suggest at all
 
 
@@ -118,57 +120,59 @@ def profiles() -> DetectorFactory:
     return factory
 
 
-def by_letters(text: str) -> dict[str, float]:
+def letter_probabilities(text: str) -> dict[str, float]:
     """Return langdetect's probabilities, without regions; nothing when it knows no letter."""
     with LOADING:
         detector = profiles().create()
     detector.append(text)
-    found: dict[str, float] = defaultdict(float)
+    probabilities: dict[str, float] = defaultdict(float)
     try:
         for guess in detector.get_probabilities():
-            found[guess.lang.partition("-")[0]] += guess.prob
+            probabilities[guess.lang.partition("-")[0]] += guess.prob
     except LangDetectException:
         return {}
-    return dict(found)
+    return dict(probabilities)
 
 
 def language(content: str) -> str:
     """Return the language of a text; English when there is too little of it to tell."""
     sample = " ".join(prose(content[: 4 * SAMPLE]).split())[:SAMPLE]
     script = script_of(sample)
-    if script in WRITTEN_IN:
-        odds = within(script, sample)
+    if script in LANGUAGES_OF_SCRIPT:
+        odds = odds_in_script(script, sample)
         return max(odds, key=lambda each: odds[each])
     letters = sum(map(str.isalpha, sample))
-    best = surest(by_letters(sample))
+    best = near_certain(letter_probabilities(sample))
     # Scripts that are not listed have one language each.
     is_enough = script is None or letters >= ENOUGH_LETTERS
-    if is_enough or (letters >= ENOUGH_WITH_TELLING and tells(best, sample)):
+    if is_enough or (letters >= ENOUGH_WITH_TELLING and has_telling_letter(best, sample)):
         return best or DEFAULT
     return DEFAULT
 
 
-def within(script: str, text: str) -> dict[str, float]:
+def odds_in_script(script: str, text: str) -> dict[str, float]:
     """Return the odds of each language that is written in this script; its commonest when unsure.
 
     They are above 0, and what else is known of the text may multiply them.
     """
-    letters = by_letters(text)
-    odds = {each: UNSEEN + LETTERS * letters.get(each, 0) for each in WRITTEN_IN[script]}
-    odds[WRITTEN_IN[script][0]] += COMMONEST
-    for each in odds:
-        odds[each] += TELLS * tells(each, text)
-    best = surest(letters)
+    letters = letter_probabilities(text)
+    odds = {
+        code: UNSEEN + LETTER_ODDS * letters.get(code, 0) for code in LANGUAGES_OF_SCRIPT[script]
+    }
+    odds[LANGUAGES_OF_SCRIPT[script][0]] += COMMONEST_ODDS
+    for code in odds:
+        odds[code] += TELLING_ODDS * has_telling_letter(code, text)
+    best = near_certain(letters)
     if best in odds and sum(map(str.isalpha, text)) >= ENOUGH_LETTERS:
-        odds[best] += SETTLED
+        odds[best] += CERTAIN_ODDS
     return odds
 
 
-def surest(chances: Mapping[str, float]) -> str:
+def near_certain(chances: Mapping[str, float]) -> str:
     """Return the language that is all but certain; nothing when none is."""
     return next((each for each, chance in chances.items() if chance >= SURE), "")
 
 
-def tells(language: str, text: str) -> bool:
+def has_telling_letter(language: str, text: str) -> bool:
     """Tell whether there is a letter in it that few other languages use."""
     return language in TELLING and TELLING[language].search(text.casefold()) is not None

@@ -22,26 +22,26 @@ Extend = Callable[[Collection[Token]], Collection[Token]]
 
 
 class Leases:
-    """The leases on rows of one table that this process holds, each `lasting` unless renewed."""
+    """This process's leases on rows of one table, each for `duration` unless renewed."""
 
-    def __init__(self, extend: Extend, lasting: timedelta) -> None:
+    def __init__(self, extend: Extend, duration: timedelta) -> None:
         self.extend = extend
-        self.lasting = lasting
+        self.duration = duration
         # When each was last known to be ours, by time.monotonic. It passes while a process stands.
-        self.sure: dict[Token, float] = {}
+        self.renewed_at: dict[Token, float] = {}
         self.lock = threading.Lock()
 
     @contextmanager
     def renewed(self, token: Token) -> Iterator[None]:
         """Keep the lease with this token alive while the block runs."""
         with self.lock:
-            self.sure[token] = time.monotonic()
+            self.renewed_at[token] = time.monotonic()
         RENEWAL.keep(self)
         try:
             yield
         finally:
             with self.lock:
-                self.sure.pop(token, None)
+                self.renewed_at.pop(token, None)
 
     def may_have_lapsed(self, token: Token) -> bool:
         """Tell whether somebody else may hold the row by now, without asking anybody.
@@ -49,27 +49,29 @@ class Leases:
         So a process finds out that it was stopped for longer than a lease.
         """
         with self.lock:
-            sure = self.sure.get(token)
-        return sure is not None and time.monotonic() - sure > self.lasting.total_seconds()
+            last = self.renewed_at.get(token)
+        return last is not None and time.monotonic() - last > self.duration.total_seconds()
 
     def renew(self, tokens: Collection[Token]) -> int:
         """Extend these leases; return how many were still ours."""
-        at = time.monotonic()
-        kept = set(self.extend(tokens))
+        time_of_renewal = time.monotonic()
+        ours = set(self.extend(tokens))
         with self.lock:
-            self.sure.update({token: at for token in self.sure if token in kept})
-        return len(kept)
+            self.renewed_at.update(
+                {token: time_of_renewal for token in self.renewed_at if token in ours}
+            )
+        return len(ours)
 
     def tokens(self) -> list[Token]:
         """Return the tokens of all that is held."""
         with self.lock:
-            return list(self.sure)
+            return list(self.renewed_at)
 
     def drop(self) -> list[Token]:
         """Renew nothing more; return the tokens, whose rows can be handed back."""
         with self.lock:
-            tokens = list(self.sure)
-            self.sure.clear()
+            tokens = list(self.renewed_at)
+            self.renewed_at.clear()
         return tokens
 
 

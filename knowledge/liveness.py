@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 
-def _namespace() -> str:
+def pid_namespace() -> str:
     """Process ids mean something only within one pid namespace (Linux; elsewhere there is one)."""
     marker = Path("/proc/self/ns/pid")
     return str(marker.stat().st_ino) if marker.exists() else "0"
 
 
-def birth(pid: int) -> str | None:
+def start_time(pid: int) -> str | None:
     """Return when the process began, in the kernel's own clock; None when there is no such one."""
     try:
         # Field 22; the name in field 2 may itself hold blanks and brackets.
@@ -23,22 +23,22 @@ def birth(pid: int) -> str | None:
         return None
 
 
-PLACE = f"{socket.gethostname()}/{_namespace()}"
+PLACE = f"{socket.gethostname()}/{pid_namespace()}"
 
 
 def identity(pid: int) -> str:
     """Return the name under which the process `pid` of this machine works."""
-    return f"{PLACE}/{pid}/{birth(pid) or 0}"
+    return f"{PLACE}/{pid}/{start_time(pid) or 0}"
 
 
 def died(worker: str) -> bool:
     """Whether `worker` was a process of this machine that is no more; False when unsure."""
     place, _, rest = worker.rpartition("/")
     place, _, pid = place.rpartition("/")
-    return place == PLACE and rest != "0" and birth(int(pid)) != rest
+    return place == PLACE and rest != "0" and start_time(int(pid)) != rest
 
 
-def myself() -> str:
+def own_identity() -> str:
     """Return the name of this process."""
     return identity(os.getpid())
 
@@ -55,7 +55,7 @@ def die_with_parent() -> None:
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def tied() -> dict[str, str]:
+def environment_of_child() -> dict[str, str]:
     """Return what a child is to find in its environment to follow this process.
 
     It ties itself: a function that runs between fork and exec (preexec_fn) can wait for ever for a

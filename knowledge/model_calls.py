@@ -1,4 +1,4 @@
-"""Asking: which questions models are asked about documents, and which they have answered."""
+"""Model calls: which questions models are asked about documents, and which they have answered."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -38,12 +38,12 @@ def open_questions(texts: Mapping[str, tuple[str, datetime]]) -> dict[str, froze
     Of each text, by whatever key, the digest (`changes.digest`) is given, and when the document
     was stored: what a model answered later does not stand in it.
     """
-    left: dict[str, set[str]] = {key: set() for key in texts}
+    open_names: dict[str, set[str]] = {key: set() for key in texts}
     for name, question in _questions.items():
         if not question.is_on():
             continue
         answered = question.answered({digest for digest, _ in texts.values()})
         for key, (digest, stored) in texts.items():
             if digest not in answered or answered[digest] > stored:
-                left[key].add(name)
-    return {key: frozenset(names) for key, names in left.items()}
+                open_names[key].add(name)
+    return {key: frozenset(names) for key, names in open_names.items()}

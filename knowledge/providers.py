@@ -88,36 +88,38 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, Provider]:
         for variable, value in environment.items()
         if variable.endswith(BASE_URL) and value.strip() and variable != BASE_URL
     }
-    return {name: _provider(name, environment) for name in sorted(named | set(KNOWN))}
+    return {name: configured_provider(name, environment) for name in sorted(named | set(KNOWN))}
 
 
-def _provider(name: str, environment: Mapping[str, str]) -> Provider:
+def configured_provider(name: str, environment: Mapping[str, str]) -> Provider:
     address, key = f"{name.upper()}{BASE_URL}", f"{name.upper()}{API_KEY}"
-    told = environment.get(address, "").strip().rstrip("/")
-    base_url = told or KNOWN[name]
+    configured_url = environment.get(address, "").strip().rstrip("/")
+    base_url = configured_url or KNOWN[name]
     parts = urlsplit(base_url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError(f"{address}: must be like https://host/v1, not {base_url[:80]!r}")
     api_key = environment.get(key, "").strip()
     if not (api_key.isascii() and api_key.isprintable()):
         raise ValueError(f"{key}: holds characters that no key has")
-    return Provider(name, base_url, api_key, set_up=bool(told))
+    return Provider(name, base_url, api_key, set_up=bool(configured_url))
 
 
-def split(model: str) -> tuple[str, str]:
+def parse_full_model_name(model: str) -> tuple[str, str]:
     """Return model and provider of `model@provider`; the provider may be left to the name.
 
     Raises UnknownProvider.
     """
-    name, provider = parts(model)
+    name, provider = parse_model_name(model)
     if not name or not provider:
         raise UnknownProvider(
-            f"{model!r} names no provider: write model@provider, with one of {allowed()}."
+            f"{model!r} names no provider: write model@provider, with one of {provider_names()}."
         )
     return name, provider
 
 
-def parts(model: str, providers: Mapping[str, Provider] | None = None) -> tuple[str, str]:
+def parse_model_name(
+    model: str, providers: Mapping[str, Provider] | None = None
+) -> tuple[str, str]:
     """Return model and provider of `model@provider`; empty is what nothing says.
 
     Where the provider is left out, the name says it, and which of `providers` (PROVIDERS) have a
@@ -126,33 +128,33 @@ def parts(model: str, providers: Mapping[str, Provider] | None = None) -> tuple[
     name, at, provider = model.strip().rpartition("@")
     if at:
         return name, provider.lower()
-    return provider, _found(provider, settings.PROVIDERS if providers is None else providers)
+    return provider, provider_of(provider, settings.PROVIDERS if providers is None else providers)
 
 
-def _found(name: str, providers: Mapping[str, Provider]) -> str:
+def provider_of(name: str, providers: Mapping[str, Provider]) -> str:
     if not name:
         return ""
     for naming in NAMINGS:
         if naming.pattern.match(name):
-            for each in naming.providers:
-                if each in providers and (providers[each].api_key or not naming.with_key):
-                    return each
-    own = [each.name for each in providers.values() if each.own]
-    return own[0] if len(own) == 1 else ""
+            for candidate in naming.providers:
+                if candidate in providers and (providers[candidate].api_key or not naming.with_key):
+                    return candidate
+    servers = [candidate.name for candidate in providers.values() if candidate.own]
+    return servers[0] if len(servers) == 1 else ""
 
 
 def provider(name: str) -> Provider:
     """Return the provider of that name. Raises UnknownProvider."""
     try:
-        found: Provider = settings.PROVIDERS[name]
+        provider: Provider = settings.PROVIDERS[name]
     except KeyError:
         raise UnknownProvider(
-            f"There is no provider {name!r}. There are {allowed()}; any other OpenAI-compatible "
-            f"server is added by setting {name.upper()}{BASE_URL}."
+            f"There is no provider {name!r}. There are {provider_names()}; any other "
+            f"OpenAI-compatible server is added by setting {name.upper()}{BASE_URL}."
         ) from None
-    return found
+    return provider
 
 
-def allowed() -> str:
+def provider_names() -> str:
     """Return the names of all providers, for a sentence."""
     return ", ".join(settings.PROVIDERS)

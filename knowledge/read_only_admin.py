@@ -1,4 +1,4 @@
-"""Records: an admin for rows that may be read, and shown on a page of their own making."""
+"""Read-only admin: for rows that may be read, and shown on a page of their own making."""
 
 import json
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""Rendering: turns Markdown that strangers wrote into HTML a browser may show."""
+"""Safe HTML: turns Markdown that strangers wrote into HTML a browser may show."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,11 +21,11 @@ REL = "noopener noreferrer nofollow ugc"
 def parser() -> MarkdownIt:
     """Return a parser for CommonMark with tables. Raw HTML comes out as text, images as words."""
     markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    markdown.add_render_rule("image", _words_of_image)
+    markdown.add_render_rule("image", image_text)
     return markdown
 
 
-def _words_of_image(
+def image_text(
     self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
     return escape(self.renderInlineAsText(tokens[index].children or [], options, env))

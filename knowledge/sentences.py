@@ -24,7 +24,7 @@ ABBREVIATION = re.compile(
 )
 
 
-def split(text: str) -> list[str]:
+def split_passage(text: str) -> list[str]:
     """Return the statements of a Markdown passage, in order, each as it can be quoted.
 
     A sentence of a paragraph is one, and so is a whole list item (without its marker), a code
@@ -33,7 +33,7 @@ def split(text: str) -> list[str]:
     return [
         statement
         for kind, block in blocks(text)
-        for statement in (in_sentences(block) if kind == "prose" else [block])
+        for statement in (split_sentences(block) if kind == "prose" else [block])
         if statement
     ]
 
@@ -46,7 +46,7 @@ def blocks(text: str) -> Iterator[tuple[str, str]]:
         line = lines[place]
         end = place + 1
         if fence := FENCE.match(line):
-            end = closing(lines, place, fence[1])
+            end = end_of_code_block(lines, place, fence[1])
             yield "code", "\n".join(lines[place:end]).strip()
         elif TABLE_ROW.match(line):
             if not TABLE_RULE.match(line):
@@ -54,11 +54,11 @@ def blocks(text: str) -> Iterator[tuple[str, str]]:
         elif continues(line):
             while end < len(lines) and continues(lines[end]) and not ITEM.match(lines[end]):
                 end += 1
-            yield ("item" if ITEM.match(line) else "prose"), joined(lines[place:end])
+            yield ("item" if ITEM.match(line) else "prose"), join_lines(lines[place:end])
         place = end
 
 
-def closing(lines: list[str], place: int, fence: str) -> int:
+def end_of_code_block(lines: list[str], place: int, fence: str) -> int:
     """Return where the code block that opens at `place` is over; the end when it never is."""
     for end in range(place + 1, len(lines)):
         line = lines[end].strip()
@@ -74,24 +74,24 @@ def continues(line: str) -> bool:
     )
 
 
-def joined(lines: list[str]) -> str:
+def join_lines(lines: list[str]) -> str:
     """Return the lines of one paragraph or item as running text, markers gone."""
-    bare = [QUOTE.sub("", line).strip() for line in lines]
-    return " ".join([ITEM.sub("", bare[0]), *bare[1:]]).strip()
+    unmarked_lines = [QUOTE.sub("", line).strip() for line in lines]
+    return " ".join([ITEM.sub("", unmarked_lines[0]), *unmarked_lines[1:]]).strip()
 
 
-def in_sentences(paragraph: str) -> list[str]:
+def split_sentences(paragraph: str) -> list[str]:
     """Return the sentences of running text."""
-    found: list[str] = []
+    sentences: list[str] = []
     begin = 0
     for end in END.finditer(paragraph):
         if ABBREVIATION.search(paragraph[begin : end.end()]):
             continue
-        found.append(paragraph[begin : end.end()].strip())
+        sentences.append(paragraph[begin : end.end()].strip())
         begin = end.end()
-    return [*found, paragraph[begin:].strip()]
+    return [*sentences, paragraph[begin:].strip()]
 
 
-def typed(message: str) -> list[str]:
+def split_message(message: str) -> list[str]:
     """Return the sentences of a message, as people type them and not as they are set."""
     return [part for part in TYPED_END.split(message) if part.strip()]

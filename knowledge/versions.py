@@ -35,7 +35,7 @@ def latest(document: Document) -> Version:
     )
 
 
-def replaced(version: Version) -> datetime | None:
+def replacement_time(version: Version) -> datetime | None:
     """Return when the next version took its place; None for the latest."""
     return None if version.number == version.document.version else version.replaced
 
@@ -62,23 +62,23 @@ class Line:
 def differences(before: str, after: str) -> list[Line]:
     """Return the lines that differ, with a little of what is around them. Raises TooLong."""
     old, new = before.splitlines(), after.splitlines()
-    head = alike(old, new)
-    tail = alike(old[head:][::-1], new[head:][::-1])
+    head = common_prefix_length(old, new)
+    tail = common_prefix_length(old[head:][::-1], new[head:][::-1])
     if max(len(old), len(new)) - head - tail > LINES_COMPARED:
         raise TooLong
     # What both begin and end with needs no comparing, save for the lines to be shown.
     begin, end = max(head - CONTEXT, 0), max(tail - CONTEXT, 0)
     old, new = old[begin : len(old) - end], new[begin : len(new) - end]
-    return list(told(old, new, cut_before=begin > 0, cut_after=end > 0))
+    return list(diff_lines(old, new, cut_before=begin > 0, cut_after=end > 0))
 
 
-def alike(first: Sequence[str], second: Sequence[str]) -> int:
+def common_prefix_length(first: Sequence[str], second: Sequence[str]) -> int:
     """Return how many lines both begin with."""
     pairs = zip(first, second, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def told(
+def diff_lines(
     old: Sequence[str], new: Sequence[str], *, cut_before: bool, cut_after: bool
 ) -> Iterator[Line]:
     """Yield the lines of the changes, a gap wherever unchanged ones are left out."""
@@ -96,7 +96,7 @@ def told(
         yield Line("gap")
 
 
-def record(turn: uuid.UUID, citations: Iterable[Mapping[str, Any]]) -> None:
+def record_citations(turn: uuid.UUID, citations: Iterable[Mapping[str, Any]]) -> None:
     """Note the documents an answer cites, in the caller's transaction; twice is once."""
     cited = {(each["document_id"], each["version"]) for each in citations}
     Reliance.objects.bulk_create(
@@ -105,18 +105,18 @@ def record(turn: uuid.UUID, citations: Iterable[Mapping[str, Any]]) -> None:
     )
 
 
-def forget(turns: Iterable[uuid.UUID]) -> int:
+def forget_turns(turns: Iterable[uuid.UUID]) -> int:
     """Delete what is known of these turns; return how many rows."""
     return Reliance.objects.filter(turn__in=list(turns)).delete()[0]
 
 
-def relying(documents: Iterable[str]) -> list[uuid.UUID]:
+def turns_citing(documents: Iterable[str]) -> list[uuid.UUID]:
     """Return the turns whose answers cited any version of the documents with these ids."""
-    found = Reliance.objects.filter(document__in=list(documents)).order_by("turn")
-    return list(found.values_list("turn", flat=True).distinct())
+    reliances = Reliance.objects.filter(document__in=list(documents)).order_by("turn")
+    return list(reliances.values_list("turn", flat=True).distinct())
 
 
-def relying_on(document: Document) -> list[Reliance]:
+def answers_citing(document: Document) -> list[Reliance]:
     """Return the answers that cite a document, the latest first.
 
     Those whose `version` is below the document's own may be outdated.

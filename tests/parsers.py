@@ -44,10 +44,10 @@ class Lasting(Child):
 class Sharing(Reader):
     """A reader that takes a child that waits, if there is one with its limits."""
 
-    def answered(self, name: str, body: bytes, charset: str) -> Answer:
+    def ask_child(self, name: str, body: bytes, charset: str) -> Answer:
         """Return what a child says of a file."""
         self.child = self.child or taken(self.limits)
-        return super().answered(name, body, charset)
+        return super().ask_child(name, body, charset)
 
 
 def taken(limits: Limits) -> Child:

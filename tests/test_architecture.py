@@ -57,7 +57,6 @@ LONELY = {
     "knowledge.archive.export": "one of the two directions of an archive",
     "knowledge.ingestion.retention": "what is kept of old jobs, and how long",
     "knowledge.parsing.dispatch": "needed by the process that parses alone",
-    "knowledge.parsing.markdown": "a format",
     "knowledge.search.explainer": "what is said to who asks why",
     "knowledge.web.sitemap": "a protocol of its own",
 }

@@ -14,7 +14,7 @@ from agents.documentation.citations.check import Evidence, citation
 from agents.documentation.passages import with_sources
 from agents.words import APOSTROPHE, ENGLISH, Phrase, base_language, terms, words
 from knowledge.embedding import encode
-from knowledge.sentences import blocks, split
+from knowledge.sentences import blocks, split_passage
 
 # Shares of an excerpt's score. Steps are terse: their heading and what stands around them say
 # what they are about.
@@ -50,7 +50,7 @@ def excerpts_of(reference: SourceReference, rank: int) -> list[Excerpt]:
     """The excerpts of one passage in order, lists joined to the sentence before them."""
     pieces: list[tuple[str, str]] = []
     for kind, block in blocks(reference.text):
-        texts = split(block) if kind == "prose" else [block]
+        texts = split_passage(block) if kind == "prose" else [block]
         # A table was made a list of its rows when it was ingested; they are no steps.
         named = "row" if kind == "item" and ROW.match(block) else kind
         pieces.extend((named, text) for text in texts if text)

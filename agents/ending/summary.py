@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from agents.attributes import Remark
 from agents.intake import wishes
 from agents.words import digit_runs, literals
-from knowledge.sentences import in_sentences
+from knowledge.sentences import split_sentences
 
 # A note begins with its day: a model is asked for prose. A mark says that its message leaves again.
 NOTE = re.compile(r"^\[[\d-]+(\*?)\] ")
@@ -75,7 +75,7 @@ def shortened(text: str, most: int) -> str:
     whole = " ".join(text.split())
     if len(whole) <= most:
         return whole
-    sentences = [_cut(each) for each in in_sentences(whole)]
+    sentences = [_cut(each) for each in split_sentences(whole)]
     places: list[int] = []
     left = most
     for place in sorted(

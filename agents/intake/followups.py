@@ -13,7 +13,7 @@ from agents.attributes import DECLINING_REASONS, OpenQuestion, Remark, Wordings
 from agents.intake.exemplars import lines, votes, worth
 from agents.words import terms, words
 from knowledge.errors import EmbeddingUnavailable
-from knowledge.search import Found
+from knowledge.search import SearchResult
 
 # So much better, as confidence, the question before must make a message to stand in front of it; so
 # much worse it may make a reply to what was asked back. Chosen on one half of the conversations of
@@ -48,7 +48,7 @@ class Reading:
     """A wording of the message, and what search finds with it."""
 
     question: str
-    results: Found
+    results: SearchResult
 
     @property
     def score(self) -> float:

@@ -97,9 +97,9 @@ def likelihood(text: str, leaning: Mapping[str, float] | None = None) -> dict[st
         return {}
     leaning = leaning or {}
     if script != "latin":
-        odds = within(script, plain)
+        odds = odds_in_script(script, plain)
         return _shares({each: odds[each] * leaning.get(each, 1.0) for each in odds})
-    letters = by_letters(plain)
+    letters = letter_probabilities(plain)
     hints = _hints(plain)
     candidates = set(letters) | set(hints) | set(LOCALES) | set(leaning)
     trust = min(1.0, sum(map(str.isalpha, plain)) / ENOUGH_LETTERS)
@@ -126,7 +126,7 @@ def _hints(text: str) -> dict[str, float]:
             for language in sharing:
                 hints[language] += weight / len(sharing)
     for language in TELLING:
-        hints[language] += 0.5 * tells(language, text)
+        hints[language] += 0.5 * has_telling_letter(language, text)
     return hints
 
 

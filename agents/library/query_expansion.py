@@ -9,7 +9,7 @@ from agents.llm.outcomes import ModelFailure
 from agents.steps.model_context import search_model
 from agents.words import list_languages
 from knowledge.search import expansion
-from knowledge.search.expansion import NOBODY, Kind, NotExpandedError
+from knowledge.search.expansion import NO_MODEL, Kind, NotExpandedError
 from prompts.prompt import Prompt
 
 EXPAND = Prompt("expansion", "question", "languages")
@@ -47,10 +47,10 @@ def alternatives(question: str, languages: Sequence[str]) -> list[tuple[Kind, st
     """
     llm = search_model()
     if llm is None:
-        raise NotExpandedError(NOBODY)
+        raise NotExpandedError(NO_MODEL)
     wordings: list[tuple[Kind, str, float]] = []
     failures = []
-    for kind in expansion.wanted():
+    for kind in expansion.enabled_kinds():
         try:
             wordings += WRITERS[kind](llm, question, languages)
         except ModelFailure as failure:

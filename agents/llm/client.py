@@ -20,7 +20,7 @@ from agents.llm.dialects import Dialect
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Reply, Request, ToolCall, Usage
 from knowledge.postgres_text import storable
-from knowledge.providers import Provider, UnknownProvider, provider, split
+from knowledge.providers import Provider, UnknownProvider, parse_full_model_name, provider
 
 CONNECT_SECONDS = 5.0
 DRAIN_SECONDS = 0.1
@@ -286,7 +286,7 @@ def send(
 
 async def _send_within(request: Request, seconds: float, begin: float, on_text: OnText) -> Reply:
     try:
-        name, provider_name = split(request.model)
+        name, provider_name = parse_full_model_name(request.model)
         server = provider(provider_name)
     except UnknownProvider as error:
         raise ModelFailure(Outcome.MODEL_MISSING, str(error)) from error

@@ -15,7 +15,7 @@ from django.conf import settings
 
 from agents.llm.requests import Message, Request
 from knowledge.postgres_text import storable
-from knowledge.providers import Provider, parts
+from knowledge.providers import Provider, parse_model_name
 from prompts.prompt import Prompt
 
 SHAPE = Prompt("_shape", "schema")
@@ -121,7 +121,7 @@ def remember(server: Provider, name: str, dialect: Dialect) -> None:
 
 def spell_out_shape(model: str) -> None:
     """Remember that `model@provider` does not keep to a shape unless its prompt says it."""
-    name, provider = parts(model)
+    name, provider = parse_model_name(model)
     # A reply out of the journal may be of one that is not set any more.
     if server := settings.PROVIDERS.get(provider):
         remember(server, name, replace(dialect_of(server, name), shape_in_prompt=True))

@@ -6,7 +6,7 @@ from enum import StrEnum
 from django.conf import settings
 
 from agents.llm.requests import Reply
-from knowledge.providers import parts
+from knowledge.providers import parse_model_name
 
 SHOWN = 200
 
@@ -102,7 +102,7 @@ def most_telling(failures: Sequence[ModelFailure]) -> ModelFailure:
 
 def with_address(model: str) -> str:
     """Return how sentences call `model@provider`: with the address it is asked at."""
-    server = settings.PROVIDERS.get(parts(model)[1])
+    server = settings.PROVIDERS.get(parse_model_name(model)[1])
     return f"{model} at {server.base_url}" if server else model
 
 

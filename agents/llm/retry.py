@@ -17,7 +17,7 @@ from agents.llm import breaker
 from agents.llm.outcomes import UNASKED, ModelFailure, Outcome
 from agents.llm.requests import Reply, Request
 from agents.steps import events
-from knowledge.providers import parts
+from knowledge.providers import parse_model_name
 
 log = logging.getLogger(__name__)
 ATTEMPTS = 3
@@ -121,7 +121,7 @@ def _attempt(
     left = time_left(deadline)
     if left is not None and left < LEAST_SECONDS:
         raise ModelFailure(Outcome.OUT_OF_TIME, "The turn has no time left to ask a model.")
-    provider = parts(request.model)[1]
+    provider = parse_model_name(request.model)[1]
     limit = limits(provider, turn, seconds, left)
     breaker.admit(provider, seconds=limit.whole)
     try:

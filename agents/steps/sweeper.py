@@ -149,7 +149,7 @@ def ring_ingests() -> int:
     if not overdue or _length(INGEST_QUEUE):
         return 0
     for job in overdue:
-        jobs.ring(job)
+        jobs.enqueue(job)
     return len(overdue)
 
 

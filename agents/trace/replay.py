@@ -31,7 +31,7 @@ from agents.steps.records import (
 )
 from agents.trace.usage import REPLAY, calls_of, dollars
 from agents.words import ENGLISH
-from knowledge.providers import allowed, parts
+from knowledge.providers import parse_model_name, provider_names
 from prompts.prompt import DECLARED
 from prompts.texts import PromptError, parse, replaced
 
@@ -62,7 +62,7 @@ def _model_change(option: str) -> tuple[str, str]:
         raise UnusableChange(
             f"--model {option!r}: {asker!r} asks no model; these do: {', '.join(MODEL_ASKERS)}."
         )
-    name, provider = parts(model)
+    name, provider = parse_model_name(model)
     if not name or provider not in settings.PROVIDERS:
         raise UnusableChange(
             f"--model {option!r}: write {asker}=model@provider, with one of these providers: "

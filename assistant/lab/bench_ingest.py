@@ -22,7 +22,7 @@ from knowledge.embedding.runtime import package_folder
 from knowledge.errors import Unreadable
 from knowledge.ingestion import Findings
 from knowledge.ingestion.drafts import Draft, digest, draft, sheets
-from knowledge.ingestion.plan import collection_named
+from knowledge.ingestion.plan import get_or_create_collection
 from knowledge.ingestion.store import store
 from knowledge.models import Collection
 from knowledge.sandbox.reader import Reader
@@ -121,7 +121,7 @@ def embed(staged: Staged) -> None:
 
 def keep(staged: Staged) -> None:
     """Store every document in a transaction of its own."""
-    collection = collection_named(STAGED)
+    collection = get_or_create_collection(STAGED)
     begin = perf_counter()
     for document, vectors in zip(staged.drafts, staged.vectors, strict=True):
         with transaction.atomic():

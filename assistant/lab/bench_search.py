@@ -21,11 +21,10 @@ from assistant.lab.rival import hybrid_search
 from knowledge.embedding.local import LOCAL
 from knowledge.identifiers import LOCAL_MODEL
 from knowledge.models import Collection
-from knowledge.search import find, keyword, vector
+from knowledge.search import keyword, search_with_vectors, vector
 from knowledge.search.explanation import Wording
 from knowledge.search.levels import LIMIT
 from knowledge.search.scope import Scope, scope_of
-from knowledge.search.vector import Vectors
 from knowledge.search.vector_indexes import INDEX_KINDS, IndexKind
 
 COLLECTION = "bench-search"
@@ -145,7 +144,7 @@ def recall(kind: IndexKind, vectors: Vectors, scope: Scope) -> float:
 
 def exact_search(kind: IndexKind, vectors: Vectors, scope: Scope) -> None:
     """Compare with every vector in scope."""
-    vector.alone(kind, vectors, LOCAL_MODEL, scope, exact=True)
+    vector.nearest_alone(kind, vectors, LOCAL_MODEL, scope, exact=True)
 
 
 def count_to_a_million() -> None:

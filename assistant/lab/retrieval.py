@@ -18,7 +18,7 @@ from assistant.lab.judged_data import JudgedCollection, Unjudgeable
 from assistant.lab.measures import Grades, digits, ndcg, recall, reciprocal_rank
 from knowledge.embedding import Vectors, registry
 from knowledge.models import Chunk, Collection, Copy
-from knowledge.search import Found, search
+from knowledge.search import SearchResult, search
 from knowledge.search.explanation import Wording
 from knowledge.search.levels import weigh
 from knowledge.search.scope import Scope, scope_of

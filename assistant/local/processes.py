@@ -44,7 +44,7 @@ class Child:
             self.command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | ENVIRONMENT | tied(),
+            env=os.environ | ENVIRONMENT | environment_of_child(),
             # Its own session: Ctrl-C reaches us, and we stop the children in order.
             start_new_session=True,
         )

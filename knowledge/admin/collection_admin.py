@@ -1,4 +1,4 @@
-"""Collections as they may be edited, with their golden questions."""
+"""Collections as they may be edited, their golden questions, and receipts of deletions."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from knowledge.collections import sized
+from knowledge.collections import with_sizes
 from knowledge.ingestion.removal import delete
 from knowledge.models import Chunk, Collection, Document, GoldenQuestion, Receipt
 from knowledge.read_only_admin import RecordAdmin
@@ -22,24 +22,29 @@ from knowledge.read_only_admin import RecordAdmin
 Deletion = tuple[list[str], dict[str, int], set[str], list[str]]
 
 
-def deletion(of: str, count: int, documents: QuerySet[Document]) -> Deletion:
+def deletion_summary(kind: str, count: int, documents: QuerySet[Document]) -> Deletion:
     """Return what Django's confirmation asks for: counts, as a list of chunks would be endless."""
     pages = documents.count()
     chunks = Chunk.objects.filter(document__in=documents).count()
-    counts = {of: count, "documents": pages, "chunks": chunks}
+    counts = {kind: count, "documents": pages, "chunks": chunks}
     sentence = f"{pages} document{'' if pages == 1 else 's'} with {chunks} chunks and their vectors"
     return [sentence], counts, set(), []
 
 
 def delete_with_receipt(request: HttpRequest, documents: QuerySet[Document], reason: str) -> None:
     """Delete the documents in the name of whoever asks, and show a link to the receipt."""
-    going = list(documents.defer("content"))
-    if not going:
+    documents_to_delete = list(documents.defer("content"))
+    if not documents_to_delete:
         return
-    receipt = delete(going, by=request.user.get_username(), reason=reason)
-    said = '{} document{} deleted: <a class="underline" href="{}">The receipt</a>.'
+    receipt = delete(documents_to_delete, by=request.user.get_username(), reason=reason)
+    message = '{} document{} deleted: <a class="underline" href="{}">The receipt</a>.'
     page = reverse("admin:knowledge_receipt_change", args=[receipt.pk])
-    messages.success(request, format_html(said, len(going), "" if len(going) == 1 else "s", page))
+    messages.success(
+        request,
+        format_html(
+            message, len(documents_to_delete), "" if len(documents_to_delete) == 1 else "s", page
+        ),
+    )
 
 
 @admin.register(Collection)
@@ -57,7 +62,7 @@ class CollectionAdmin(ModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
         """Collections with their sizes."""
         collections: QuerySet[Collection] = super().get_queryset(request)
-        return sized(collections)
+        return with_sizes(collections)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
         """The name stays: the ids of its documents are made from it."""
@@ -94,7 +99,9 @@ class CollectionAdmin(ModelAdmin):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Say how much goes with the collections."""
         names = [collection.pk for collection in objs]
-        return deletion("collections", len(names), Document.objects.filter(collection__in=names))
+        return deletion_summary(
+            "collections", len(names), Document.objects.filter(collection__in=names)
+        )
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         """Delete the collection with its documents, and give a receipt."""
@@ -110,7 +117,7 @@ class CollectionAdmin(ModelAdmin):
                 collection.delete()
 
 
-class Lines(forms.CharField):
+class LinesField(forms.CharField):
     """A list of texts, one a line."""
 
     widget = UnfoldAdminTextareaWidget
@@ -121,14 +128,14 @@ class Lines(forms.CharField):
 
     def clean(self, value: Any) -> list[str]:
         """Return the lines that hold something, each once."""
-        said = super().clean(value) or ""
-        return list(dict.fromkeys(line.strip() for line in said.splitlines() if line.strip()))
+        text = super().clean(value) or ""
+        return list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
 
 
 class GoldenQuestionForm(forms.ModelForm):
     """A question, and the documents that answer it."""
 
-    sources = Lines(
+    sources = LinesField(
         required=False,
         help_text="Sources of the documents that answer it, one a line, as the list of documents "
         "shows them. Empty: no document of the collection answers it.",

@@ -17,18 +17,24 @@ from django.urls import URLPattern, path, reverse
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from knowledge.admin.collection_admin import delete_with_receipt, deletion
-from knowledge.admin.search_box import searched
-from knowledge.api.document_api import DEFAULT_COLLECTION
-from knowledge.collections import count
-from knowledge.ingestion.jobs import ring
+from knowledge.admin.collection_admin import delete_with_receipt, deletion_summary
+from knowledge.admin.search_box import search_context
+from knowledge.collections import DEFAULT_COLLECTION, count
+from knowledge.ingestion.jobs import enqueue
 from knowledge.ingestion.plan import reingest
 from knowledge.ingestion.sources import ZIP
 from knowledge.models import Chunk, Collection, Document, Ingest, Item, Version
 from knowledge.parsing import FORMATS
 from knowledge.read_only_admin import RecordAdmin, pretty
 from knowledge.safe_html import html
-from knowledge.versions import TooLong, differences, relying_on, replaced, version, versions
+from knowledge.versions import (
+    TooLong,
+    answers_citing,
+    differences,
+    replacement_time,
+    version,
+    versions,
+)
 
 ANSWERS_SHOWN = 100
 
@@ -38,32 +44,34 @@ def history(document: Document, change: str) -> dict[str, Any]:
 
     `change` is the number of the version whose difference to the one before it is shown.
     """
-    answers = relying_on(document)
-    cited = Counter(answer.version for answer in answers)
-    kept = versions(document)
-    before = {new.number: old.number for new, old in pairwise(kept)}
+    answers = answers_citing(document)
+    citation_counts = Counter(answer.version for answer in answers)
+    kept_versions = versions(document)
+    before = {new.number: old.number for new, old in pairwise(kept_versions)}
     return {
         "versions": [
             {
-                "number": each.number,
-                "title": each.title,
-                "created": each.created,
-                "replaced": replaced(each),
-                "before": before.get(each.number),
-                "answers": cited[each.number],
+                "number": kept_version.number,
+                "title": kept_version.title,
+                "created": kept_version.created,
+                "replaced": replacement_time(kept_version),
+                "before": before.get(kept_version.number),
+                "answers": citation_counts[kept_version.number],
             }
-            for each in kept
+            for kept_version in kept_versions
         ],
         "answers": answers[:ANSWERS_SHOWN],
         "answer_count": len(answers),
         "outdated_count": sum(
-            count for number, count in cited.items() if number != document.version
+            count for number, count in citation_counts.items() if number != document.version
         ),
-        "difference": changed(document, before, change),
+        "difference": version_difference(document, before, change),
     }
 
 
-def changed(document: Document, before: dict[int, int], change: str) -> dict[str, Any] | None:
+def version_difference(
+    document: Document, before: dict[int, int], change: str
+) -> dict[str, Any] | None:
     """Return the lines that a version changed; None when there is nothing to compare it with."""
     number = int(change) if change.isdecimal() and len(change) < 9 else 0
     if number not in before:
@@ -138,7 +146,7 @@ class DocumentAdmin(RecordAdmin):
         context: dict[str, Any] = {}
         row = self.get_object(request, object_id)
         if isinstance(row, Document) and self.has_view_permission(request, row):
-            context["chunks"] = chunks_of(row, request.GET)
+            context["chunks"] = chunk_page(row, request.GET)
             context |= history(row, request.GET.get("change", ""))
             context["may_reingest"] = self.has_add_permission(request)
         return super().change_view(request, object_id, form_url, context | (extra_context or {}))
@@ -169,23 +177,25 @@ class DocumentAdmin(RecordAdmin):
             "title": "Try a search",
             "opts": self.opts,
         }
-        return TemplateResponse(request, "knowledge/search.html", context | searched(request.GET))
+        return TemplateResponse(
+            request, "knowledge/search.html", context | search_context(request.GET)
+        )
 
     @admin.action(description="Take in anew", permissions=["add"])
     def take_in_anew(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         """Queue a job for each of the chosen documents."""
         jobs = [reingest(document) for document in queryset.select_related("collection")]
         for job in jobs:
-            ring(job)
-        said = f"{len(jobs)} document{'' if len(jobs) == 1 else 's'} to be taken in anew."
-        messages.success(request, f"{said} How far they are is under Ingests.")
+            enqueue(job)
+        message = f"{len(jobs)} document{'' if len(jobs) == 1 else 's'} to be taken in anew."
+        messages.success(request, f"{message} How far they are is under Ingests.")
 
     def reingest_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Queue a job for the document and show it."""
         if request.method != "POST" or not self.has_add_permission(request):
             raise PermissionDenied
         job = reingest(get_object_or_404(Document, pk=object_id))
-        ring(job)
+        enqueue(job)
         return HttpResponseRedirect(reverse("admin:knowledge_ingest_change", args=[job.pk]))
 
     @display(description="Chunks", ordering="chunk_count")
@@ -204,7 +214,7 @@ class DocumentAdmin(RecordAdmin):
     def get_deleted_objects(self, objs: Iterable[Any], request: HttpRequest) -> Any:
         """Say how many chunks go with the documents."""
         ids = [document.pk for document in objs]
-        return deletion("documents", len(ids), Document.objects.filter(pk__in=ids))
+        return deletion_summary("documents", len(ids), Document.objects.filter(pk__in=ids))
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         """Delete the document and give a receipt."""
@@ -220,13 +230,13 @@ class DocumentAdmin(RecordAdmin):
         delete_with_receipt(request, chosen, "asked for in the admin")
 
 
-def chunks_of(document: Document, asked: QueryDict) -> Page[Chunk]:
+def chunk_page(document: Document, query: QueryDict) -> Page[Chunk]:
     """Return the page of its chunks that `?chunks=` names, or that holds the one of `?chunk=`."""
     pages = Paginator(document.chunks.select_related("section"), CHUNKS_A_PAGE)
-    number = asked.get("chunk", "")
+    number = query.get("chunk", "")
     if number.isdecimal() and len(number) < 9:
         return pages.get_page((int(number) - 1) // CHUNKS_A_PAGE + 1)
-    return pages.get_page(asked.get("chunks"))
+    return pages.get_page(query.get("chunks"))
 
 
 COLOURS: dict[str, str] = {

@@ -8,7 +8,7 @@ from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
 from unfold.decorators import display
 
-from knowledge.admin.search_box import address
+from knowledge.admin.search_box import chunk_link
 from knowledge.collections import count
 from knowledge.models import Entity, EntityName, Relation
 from knowledge.read_only_admin import RecordAdmin
@@ -45,8 +45,8 @@ class EntityAdmin(RecordAdmin):
             "row": row,
             "names": names.order_by("name", "document__title", "pk")[:NAMES_SHOWN],
             "relations": [
-                {"row": each, "held": held(each), "said": said(each)}
-                for each in related(Q(subject=row) | Q(object=row))[:RELATIONS_SHOWN]
+                {"row": each, "held": valid_time(each), "said": passage_link(each)}
+                for each in relations_matching(Q(subject=row) | Q(object=row))[:RELATIONS_SHOWN]
             ],
         }
 
@@ -75,16 +75,16 @@ class RelationAdmin(RecordAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Relation]:
         """Relations with all they are shown with."""
-        return related(Q())
+        return relations_matching(Q())
 
     def record(self, row: Any) -> dict[str, Any]:
         """Return the relation with the passage that states it."""
-        return {"row": row, "held": held(row), "said": said(row)}
+        return {"row": row, "held": valid_time(row), "said": passage_link(row)}
 
     @display(description="Holds", ordering="valid_from")
     def time(self, relation: Relation) -> str:
         """From which day to which."""
-        return held(relation)
+        return valid_time(relation)
 
     @display(description="Collection", ordering="document__collection")
     def collection(self, relation: Relation) -> str:
@@ -92,15 +92,15 @@ class RelationAdmin(RecordAdmin):
         return str(relation.document.collection)
 
 
-def related(which: Q) -> QuerySet[Relation]:
+def relations_matching(condition: Q) -> QuerySet[Relation]:
     """Return these relations, those that began last first, without the texts of their documents."""
-    found = Relation.objects.filter(which).select_related(
+    relations = Relation.objects.filter(condition).select_related(
         "subject", "object", "chunk", "document__collection"
     )
-    return found.defer("document__content", "document__summary").order_by(*LATEST_FIRST)
+    return relations.defer("document__content", "document__summary").order_by(*LATEST_FIRST)
 
 
-def held(relation: Relation) -> str:
+def valid_time(relation: Relation) -> str:
     """Return the time a relation holds, as the document has it."""
     match relation.valid_from, relation.valid_to:
         case date() as begin, date() as end:
@@ -112,6 +112,6 @@ def held(relation: Relation) -> str:
     return "no time said"
 
 
-def said(relation: Relation) -> str:
+def passage_link(relation: Relation) -> str:
     """Return where the passage is shown that states the relation."""
-    return address(relation.document_id, relation.chunk.number)
+    return chunk_link(relation.document_id, relation.chunk.number)

@@ -6,11 +6,11 @@ from typing import Any
 from django.http import QueryDict
 from django.urls import reverse
 
-from knowledge.api.search_api import RESULTS_LIMIT, SearchQuery, looked_up
+from knowledge.api.search_api import RESULTS_LIMIT, SearchQuery, run_search
 from knowledge.errors import KnowledgeError
 from knowledge.models import Chunk, Collection
-from knowledge.search import Beside, Found, neighbours
-from knowledge.search.explanation import Considered, Explanation
+from knowledge.search import SearchResult, Surroundings, neighbours
+from knowledge.search.explanation import ConsideredChunk, Explanation
 
 LEVELS = ("keyword", "semantic", "hierarchical", "summary")
 # Below the last candidate that did not fall for one of these reasons there is little to learn.
@@ -34,56 +34,57 @@ class Row:
     """A candidate as the table shows it."""
 
     number: int
-    candidate: Considered
+    candidate: ConsideredChunk
     marks: list[tuple[str, list[Mark]]]  # by level
     width: int  # of its fused score, in per cent of the best
     cosine_width: int
     link: str
     by: int | None  # row of the chunk that was preferred
-    beside: Beside | None  # what stands around a passage
+    beside: Surroundings | None  # what stands around a passage
 
 
-def searched(given: QueryDict) -> dict[str, Any]:
+def search_context(form: QueryDict) -> dict[str, Any]:
     """Return what the page of the search box shows for a query."""
     context: dict[str, Any] = {
         "names": Collection.objects.values_list("name", "title"),
-        "chosen": given.getlist("collection"),
-        "given": given,
+        "chosen": form.getlist("collection"),
+        "given": form,
         "most": RESULTS_LIMIT,
     }
-    if "q" not in given:
+    if "q" not in form:
         return context
-    query = SearchQuery(data={**given.dict(), "collection": given.getlist("collection")})
+    query = SearchQuery(data={**form.dict(), "collection": form.getlist("collection")})
     if not query.is_valid():
-        return context | {"errors": {name: plain(said) for name, said in query.errors.items()}}
+        errors = {name: error_messages(problems) for name, problems in query.errors.items()}
+        return context | {"errors": errors}
     try:
-        found = looked_up(query.validated_data | {"explain": True})
+        result = run_search(query.validated_data | {"explain": True})
     except KnowledgeError as error:
         return context | {"errors": {"collection": [str(error)]}}
-    return context | shown(found)
+    return context | result_context(result)
 
 
-def plain(problems: Any) -> list[str]:
+def error_messages(errors: Any) -> list[str]:
     """Return what was wrong with a field; of one that may be repeated, with any of its values."""
-    if isinstance(problems, dict):
-        return [said for inner in problems.values() for said in plain(inner)]
-    return [str(said) for said in problems]
+    if isinstance(errors, dict):
+        return [message for inner in errors.values() for message in error_messages(inner)]
+    return [str(message) for message in errors]
 
 
-def shown(found: Found) -> dict[str, Any]:
+def result_context(result: SearchResult) -> dict[str, Any]:
     """Return the result with its explanation as rows: those to be shown, and those to be folded."""
-    context: dict[str, Any] = {"found": found}
-    if found.explain is not None:
-        considered = rows(found.explain)
-        telling = [row.number for row in considered if row.candidate.dropped not in MANY]
-        weighed = max(telling, default=len(considered))
+    context: dict[str, Any] = {"found": result}
+    if result.explain is not None:
+        table_rows = rows(result.explain)
+        informative = [row.number for row in table_rows if row.candidate.dropped not in MANY]
+        weighed = max(informative, default=len(table_rows))
         context |= {
-            "wordings": found.explain.wordings,
+            "wordings": result.explain.wordings,
             "strong": STRONG,
             "fair": FAIR,
-            "weights": [(level, found.explain.weights.get(level)) for level in LEVELS],
-            "weighed": considered[:weighed],
-            "others": considered[weighed:],
+            "weights": [(level, result.explain.weights.get(level)) for level in LEVELS],
+            "weighed": table_rows[:weighed],
+            "others": table_rows[weighed:],
         }
     return context
 
@@ -91,27 +92,27 @@ def shown(found: Found) -> dict[str, Any]:
 def rows(explanation: Explanation) -> list[Row]:
     """Return the candidates as rows, each linked to its chunk and to what was preferred to it."""
     candidates = explanation.candidates
-    places = {each.chunk_id: number for number, each in enumerate(candidates, start=1)}
+    places = {candidate.chunk_id: number for number, candidate in enumerate(candidates, start=1)}
     chunks = Chunk.objects.filter(pk__in=places).values_list("pk", "number")
     numbers = dict(chunks)
-    beside = neighbours(each.chunk_id for each in candidates if each.place)
-    best = max((each.score for each in candidates), default=0.0) or 1.0
+    beside = neighbours(candidate.chunk_id for candidate in candidates if candidate.place)
+    best = max((candidate.score for candidate in candidates), default=0.0) or 1.0
     return [
         Row(
-            number=places[each.chunk_id],
-            candidate=each,
-            marks=[(level, marks(each, level)) for level in LEVELS],
-            width=round(100 * max(each.score, 0.0) / best),
-            cosine_width=round(100 * max(each.cosine or 0.0, 0.0)),
-            link=address(each.document_id, numbers.get(each.chunk_id, 1)),
-            by=places.get(each.by) if each.by else None,
-            beside=beside.get(each.chunk_id),
+            number=places[candidate.chunk_id],
+            candidate=candidate,
+            marks=[(level, marks(candidate, level)) for level in LEVELS],
+            width=round(100 * max(candidate.score, 0.0) / best),
+            cosine_width=round(100 * max(candidate.cosine or 0.0, 0.0)),
+            link=chunk_link(candidate.document_id, numbers.get(candidate.chunk_id, 1)),
+            by=places.get(candidate.by) if candidate.by else None,
+            beside=beside.get(candidate.chunk_id),
         )
-        for each in candidates
+        for candidate in candidates
     ]
 
 
-def marks(candidate: Considered, level: str) -> list[Mark]:
+def marks(candidate: ConsideredChunk, level: str) -> list[Mark]:
     """Return the ranks that a level gave, the question's first."""
     return [
         Mark(each.wording, each.rank, each.score, strength(each.rank))
@@ -127,7 +128,7 @@ def strength(rank: int) -> str:
     return "fair" if rank <= FAIR else "faint"
 
 
-def address(document: str, number: int) -> str:
+def chunk_link(document: str, number: int) -> str:
     """Return where the chunk with that number is shown."""
     page = reverse("admin:knowledge_document_change", args=[document])
     return f"{page}?chunk={number}#chunk-{number}"

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.permissions import IsAdminUser
 
-from knowledge.collections import sized
+from knowledge.collections import with_sizes
 from knowledge.models import Collection, Receipt
 
 
@@ -83,7 +83,7 @@ class CollectionsView(ListAPIView[Collection]):
 
     def get_queryset(self) -> QuerySet[Collection]:
         """All of them."""
-        return sized(Collection.objects.all())
+        return with_sizes(Collection.objects.all())
 
 
 class ReceiptsView(ListAPIView[Receipt]):

@@ -23,14 +23,14 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from knowledge.api.collection_api import ReceiptSerializer
-from knowledge.api.ingest_api import IngestDetail, answer
-from knowledge.collections import count, named
+from knowledge.api.ingest_api import IngestDetail, ingest_response
+from knowledge.collections import DEFAULT_COLLECTION, collections_named, count
 from knowledge.errors import Unreadable
-from knowledge.ingestion.jobs import ring
+from knowledge.ingestion.jobs import enqueue
 from knowledge.ingestion.plan import plan, reingest
 from knowledge.ingestion.removal import delete
 from knowledge.models import Chunk, Document, Ingest, Reliance, Version
-from knowledge.versions import replaced, version, versions
+from knowledge.versions import replacement_time, version, versions
 
 
 class DocumentSerializer(serializers.ModelSerializer[Document]):
@@ -100,11 +100,11 @@ class VersionSerializer(serializers.ModelSerializer[Version]):
 
     def get_is_latest(self, version: Version) -> bool:
         """Return whether it is what the document says now."""
-        return replaced(version) is None
+        return replacement_time(version) is None
 
     def get_replaced(self, version: Version) -> datetime | None:
         """Return when it was replaced; null for the latest."""
-        return replaced(version)
+        return replacement_time(version)
 
 
 class VersionDetail(VersionSerializer):
@@ -135,10 +135,9 @@ class AnswersQuery(serializers.Serializer[Any]):
     )
 
 
-DEFAULT_COLLECTION = "documents"
 # A request is held in memory while its files are written down.
 REQUEST_FILES = 5  # of the largest size allowed
-WAYS = ("file", "url", "document")
+UPLOAD_FIELDS = ("file", "url", "document")
 
 
 class Upload(serializers.Serializer[Any]):
@@ -169,9 +168,9 @@ class Upload(serializers.Serializer[Any]):
     def to_internal_value(self, data: Any) -> Any:
         """Take a document whose fields stand at the top as one of its own."""
         if isinstance(data, dict) and "content" in data and "document" not in data:
-            ours = {name: data[name] for name in data if name in self.fields}
+            own_fields = {name: data[name] for name in data if name in self.fields}
             document = {name: data[name] for name in data if name not in self.fields}
-            data = ours | {"document": document}
+            data = own_fields | {"document": document}
         return super().to_internal_value(data)
 
     def validate_file(self, files: list[UploadedFile]) -> list[UploadedFile]:
@@ -191,7 +190,7 @@ class Upload(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Take exactly one of the three."""
-        if sum(way in attrs for way in WAYS) != 1:
+        if sum(name in attrs for name in UPLOAD_FIELDS) != 1:
             raise serializers.ValidationError(
                 "Send one or more files, or a url, or a document with its content."
             )
@@ -200,8 +199,8 @@ class Upload(serializers.Serializer[Any]):
 
 def documents() -> QuerySet[Document]:
     """Return all documents with the number of their chunks."""
-    found = Document.objects.select_related("collection")
-    return found.annotate(chunk_count=count(Chunk, "document"))
+    queryset = Document.objects.select_related("collection")
+    return queryset.annotate(chunk_count=count(Chunk, "document"))
 
 
 class DocumentsView(ListAPIView[Document]):
@@ -214,8 +213,8 @@ class DocumentsView(ListAPIView[Document]):
     def get_queryset(self) -> QuerySet[Document]:
         """All of them, or those of `?collection=`, without their texts."""
         name = self.request.query_params.get("collection")
-        found = documents().defer("content")
-        return found.filter(collection__in=named([name])) if name else found
+        queryset = documents().defer("content")
+        return queryset.filter(collection__in=collections_named([name])) if name else queryset
 
     @extend_schema(
         parameters=[OpenApiParameter("collection", str, description="Only of this one.")]
@@ -230,13 +229,13 @@ class DocumentsView(ListAPIView[Document]):
 
         Of several files, those that can be read are taken in; `items` has what became of each.
         """
-        body = Upload(data=data(request))
+        body = Upload(data=request_data(request))
         body.is_valid(raise_exception=True)
-        said: dict[str, Any] = body.validated_data
-        field = next(way for way in WAYS if way in said)
-        job = planned(said, field)
-        ring(job)
-        return answer(job, request, wait=said["wait"], field=field)
+        upload: dict[str, Any] = body.validated_data
+        field = next(name for name in UPLOAD_FIELDS if name in upload)
+        job = plan_upload(upload, field)
+        enqueue(job)
+        return ingest_response(job, request, wait=upload["wait"], field=field)
 
 
 class DocumentView(RetrieveAPIView[Document]):
@@ -270,11 +269,11 @@ class ReingestView(APIView):
     def post(self, request: Request, pk: str) -> Response:
         """Take it in anew, from its file or address where one is known, else from its text."""
         job = reingest(get_object_or_404(Document, pk=pk))
-        ring(job)
-        return answer(job, request, wait=True, field="document")
+        enqueue(job)
+        return ingest_response(job, request, wait=True, field="document")
 
 
-def data(request: Request) -> Any:
+def request_data(request: Request) -> Any:
     """Return the body. Raises ValidationError when it holds more files than are taken at once."""
     try:
         return request.data
@@ -282,31 +281,31 @@ def data(request: Request) -> Any:
         raise ValidationError({"file": ["Send at most 100 files in one request."]}) from error
 
 
-def planned(said: dict[str, Any], field: str) -> Ingest:
+def plan_upload(upload: dict[str, Any], field: str) -> Ingest:
     """Return the job for what was sent. Raises KnowledgeError and ValidationError."""
     if field != "url":
-        return plan(said["collection"], uploads=received(said))
+        return plan(upload["collection"], uploads=uploaded_files(upload))
     try:
-        return plan(said["collection"], urls=[said["url"]])
+        return plan(upload["collection"], urls=[upload["url"]])
     except Unreadable as error:
-        raise ValidationError({"url": [f"{said['url']}: {error}"]}) from error
+        raise ValidationError({"url": [f"{upload['url']}: {error}"]}) from error
 
 
-def received(said: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+def uploaded_files(upload: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the bytes of each file that was sent."""
-    for file in said.get("file", ()):
+    for file in upload.get("file", ()):
         yield file.name or "upload", file.read()
-    if "document" in said:
+    if "document" in upload:
         # Named by what it is, so that sending it again replaces it and nothing else.
-        identity = identity_of(said["document"]).encode(errors="backslashreplace")
-        body = json.dumps(said["document"]).encode()
+        identity = document_identity(upload["document"]).encode(errors="backslashreplace")
+        body = json.dumps(upload["document"]).encode()
         yield f"{blake2b(identity, digest_size=8).hexdigest()}.json", body
 
 
-def identity_of(document: Any) -> str:
+def document_identity(document: Any) -> str:
     """Return what tells a document from others."""
-    known = document if isinstance(document, dict) else {}
-    return str(known.get("source") or known.get("title") or json.dumps(document))
+    fields = document if isinstance(document, dict) else {}
+    return str(fields.get("source") or fields.get("title") or json.dumps(document))
 
 
 class ChunksView(ListAPIView[Chunk]):

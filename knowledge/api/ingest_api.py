@@ -20,9 +20,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from knowledge.collections import named
+from knowledge.collections import collections_named
 from knowledge.ingestion import jobs
-from knowledge.ingestion.jobs import OPEN, ring
+from knowledge.ingestion.jobs import OPEN, enqueue
 from knowledge.ingestion.report import progress
 from knowledge.models import Ingest, Item
 
@@ -127,8 +127,8 @@ class IngestsQuery(serializers.Serializer[Any]):
 PATIENCE_SECONDS = 20.0
 POLL_SECONDS = 0.2
 # Who waits keeps a thread of the web process; those beyond are answered at once, and poll.
-MOST_WAITING = 8
-waiting = threading.BoundedSemaphore(MOST_WAITING)
+WAITING_LIMIT = 8
+waiting = threading.BoundedSemaphore(WAITING_LIMIT)
 
 
 class ItemPages(PageNumberPagination):
@@ -146,21 +146,21 @@ class NotIngested(APIException):
     default_code = "unavailable"
 
 
-def answer(job: Ingest, request: Request, *, wait: bool, field: str) -> Response:
+def ingest_response(job: Ingest, request: Request, *, wait: bool, field: str) -> Response:
     """Return 201 when the job is done in time and 202 otherwise, with its items.
 
     Raises ValidationError with the reasons when none of them could be read; `field` is the name
     of what was sent. Raises NotIngested when Docent is at fault.
     """
     if wait:
-        settle(job)
+        wait_for_end(job)
     if job.status == Ingest.Status.FAILED:
-        refuse(job, field)
+        raise_failure(job, field)
     done = job.status == Ingest.Status.DONE
-    return Response(detail(job, request), status=201 if done else 202)
+    return Response(ingest_detail(job, request), status=201 if done else 202)
 
 
-def settle(job: Ingest) -> None:
+def wait_for_end(job: Ingest) -> None:
     """Wait for the end of the job, for a time, without holding a connection meanwhile.
 
     Not at all when too many wait already.
@@ -179,7 +179,7 @@ def settle(job: Ingest) -> None:
         waiting.release()
 
 
-def refuse(job: Ingest, field: str) -> None:
+def raise_failure(job: Ingest, field: str) -> None:
     """Raise what says why the job failed."""
     skipped = job.items.filter(status=Item.Status.SKIPPED).values_list("origin", "reason")
     reasons = [f"{origin}: {reason}" for origin, reason in skipped[:100]]
@@ -188,22 +188,22 @@ def refuse(job: Ingest, field: str) -> None:
     raise ValidationError({field: reasons})
 
 
-def detail(job: Ingest, request: Request) -> dict[str, Any]:
+def ingest_detail(job: Ingest, request: Request) -> dict[str, Any]:
     """Return the job with its progress and the page of its items that `?page=` asks for."""
     query = ItemsQuery(data=request.query_params)
     query.is_valid(raise_exception=True)
     items = job.items.defer("body").filter(**query.validated_data)
     pages = ItemPages()
     page = pages.paginate_queryset(items, request)
-    listed = pages.get_paginated_response(ItemSerializer(page, many=True).data).data
+    item_page = pages.get_paginated_response(ItemSerializer(page, many=True).data).data
     # Whoever posted turns the page at the job's own address.
     own = reverse("ingest", args=[job.pk])
-    for way in ("next", "previous"):
-        listed[way] = listed[way] and listed[way].replace(request.path, own, 1)
+    for link in ("next", "previous"):
+        item_page[link] = item_page[link] and item_page[link].replace(request.path, own, 1)
     return {
         **IngestSerializer(job).data,
         "progress": ProgressSerializer(asdict(progress(job))).data,
-        "items": listed,
+        "items": item_page,
     }
 
 
@@ -223,11 +223,11 @@ class IngestsView(ListAPIView[Ingest]):
         """All of them, or those asked for."""
         query = IngestsQuery(data=self.request.query_params)
         query.is_valid(raise_exception=True)
-        asked = query.validated_data
-        found = Ingest.objects.select_related("collection")
-        if "collection" in asked:
-            found = found.filter(collection__in=named([asked["collection"]]))
-        return found.filter(status=asked["status"]) if "status" in asked else found
+        filters = query.validated_data
+        ingests = Ingest.objects.select_related("collection")
+        if "collection" in filters:
+            ingests = ingests.filter(collection__in=collections_named([filters["collection"]]))
+        return ingests.filter(status=filters["status"]) if "status" in filters else ingests
 
 
 class IngestView(APIView):
@@ -238,7 +238,7 @@ class IngestView(APIView):
     @extend_schema(responses=IngestDetail, parameters=[ItemsQuery, PAGE, PAGE_SIZE])
     def get(self, request: Request, ingest_id: uuid.UUID) -> Response:
         """Return how far it is, and a page of its items with what became of each."""
-        return Response(detail(job(ingest_id), request))
+        return Response(ingest_detail(find_job(ingest_id), request))
 
 
 class CancelView(APIView):
@@ -249,8 +249,8 @@ class CancelView(APIView):
     @extend_schema(request=None, responses=IngestDetail)
     def post(self, request: Request, ingest_id: uuid.UUID) -> Response:
         """Stop the job. What it stored stays; one that has ended stays as it is."""
-        jobs.cancel(job(ingest_id).pk)
-        return Response(detail(job(ingest_id), request))
+        jobs.cancel(find_job(ingest_id).pk)
+        return Response(ingest_detail(find_job(ingest_id), request))
 
 
 class RetryView(APIView):
@@ -261,16 +261,16 @@ class RetryView(APIView):
     @extend_schema(request=None, responses={202: IngestDetail, 400: None})
     def post(self, request: Request, ingest_id: uuid.UUID) -> Response:
         """Queue an ended job again for what failed or was not reached."""
-        found = job(ingest_id)
-        if not jobs.retry(found.pk):
+        job = find_job(ingest_id)
+        if not jobs.retry(job.pk):
             raise jobs.JobError(
                 "There is nothing to try again: all of it is in, or was uploaded and has to be "
                 "sent again."
             )
-        ring(found)
-        return Response(detail(job(ingest_id), request), status=202)
+        enqueue(job)
+        return Response(ingest_detail(find_job(ingest_id), request), status=202)
 
 
-def job(ingest_id: uuid.UUID) -> Ingest:
+def find_job(ingest_id: uuid.UUID) -> Ingest:
     """Return the job with its collection. Raises Http404."""
     return get_object_or_404(Ingest.objects.select_related("collection"), pk=ingest_id)

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from knowledge.search import Beside, Found, neighbours, search
+from knowledge.search import SearchResult, Surroundings, neighbours, search
 
 RESULTS_LIMIT = 50
 NEIGHBOURS_LIMIT = 5
@@ -150,32 +150,34 @@ class SearchView(APIView):
         """Return the passages for a question, with `explain` also what was dropped and why."""
         query = SearchQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        found = looked_up(query.validated_data, reuse=f"user:{request.user.pk}/")
-        most = query.validated_data["neighbours"]
-        beside = neighbours((each.chunk_id for each in found.passages if most), most=most)
+        result = run_search(query.validated_data, reuse=f"user:{request.user.pk}/")
+        distance = query.validated_data["neighbours"]
+        surroundings = neighbours(
+            (passage.chunk_id for passage in result.passages if distance), distance=distance
+        )
         return Response(
             {
                 "passages": [
-                    asdict(each) | asdict(beside.get(each.chunk_id, Beside()))
-                    for each in found.passages
+                    asdict(passage) | asdict(surroundings.get(passage.chunk_id, Surroundings()))
+                    for passage in result.passages
                 ],
-                "quality": found.quality,
-                "no_context": found.no_context,
-                "error": found.error,
-                "stats": found.stats,
-                "explain": found.explain and found.explain.as_json(),
+                "quality": result.quality,
+                "no_context": result.no_context,
+                "error": result.error,
+                "stats": result.stats,
+                "explain": result.explain and result.explain.as_json(),
             }
         )
 
 
-def looked_up(asked: dict[str, Any], *, reuse: str = "") -> Found:
+def run_search(query: dict[str, Any], *, reuse: str = "") -> SearchResult:
     """Return what a validated query finds (`reuse` as in `search`). Raises UnknownCollection."""
     return search(
-        asked["q"],
-        collections=asked["collection"],
-        limit=asked.get("limit"),
-        languages=[asked["language"]] if asked["language"] else (),
-        audience=asked["audience"],
-        explain=asked["explain"],
+        query["q"],
+        collections=query["collection"],
+        limit=query.get("limit"),
+        languages=[query["language"]] if query["language"] else (),
+        audience=query["audience"],
+        explain=query["explain"],
         reuse=reuse,
     )

@@ -21,7 +21,7 @@ from knowledge.embedding import registry
 from knowledge.errors import InvalidCollectionName, KnowledgeError
 from knowledge.identifiers import LOCAL_DIMENSIONS, LOCAL_MODEL
 from knowledge.ingestion.removal import delete
-from knowledge.ingestion.store import at, free_id, take_turns
+from knowledge.ingestion.store import document_at, free_id, lock_collection
 from knowledge.models import (
     COLLECTION_NAME,
     Calibration,

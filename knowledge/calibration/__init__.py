@@ -17,7 +17,7 @@ from knowledge.errors import KnowledgeError
 from knowledge.models import Calibration, Chunk, Collection, Document, GoldenQuestion, Section
 from knowledge.search import search
 from knowledge.search.confidence import confidences
-from knowledge.search.explanation import Considered
+from knowledge.search.explanation import ConsideredChunk
 
 EVERYDAY = Path(__file__).with_name("everyday.txt")
 # Titles of other collections are fewer than everyday questions, so that a neighbour about the same

@@ -39,7 +39,7 @@ def full_name(name: str) -> str:
     if name == MODEL:
         return name
     try:
-        model, provider = providers.split(name)
+        model, provider = providers.parse_full_model_name(name)
         providers.provider(provider)
     except providers.UnknownProvider as error:
         raise UnknownModel(f"{error} The model of this machine is {MODEL}.") from error

@@ -1,4 +1,4 @@
-"""Pages: what is to happen with each page of an item, and what became of the item."""
+"""Decisions: what is to happen with each page of an item, and what became of the item."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from knowledge.errors import Unreadable
 from knowledge.ingestion.drafts import Draft, Sheet, draft
 from knowledge.ingestion.loader import Loaded, folders
 from knowledge.ingestion.report import Outcome
-from knowledge.ingestion.state import Held, Known
+from knowledge.ingestion.state import CollectionState, StoredDocument
 from knowledge.models import Document, Item
 from knowledge.parsing import Page
 
 WARNINGS = 50  # kept per item
 NOTHING = "none of its documents could be taken in"
-WRITTEN = (
+ITEM_FIELDS = (
     "status", "reason", "sha1", "documents", "counts", "chunks", "warnings", "gone", "body",
     "updated",
 )  # fmt: skip
@@ -57,7 +57,7 @@ class Work:
         self.item.documents += 1
         self.left -= 1
         if self.left == 0:
-            self.end(verdict(self.item), "" if self.item.counts else NOTHING)
+            self.end(item_status(self.item), "" if self.item.counts else NOTHING)
 
     def end(self, status: Item.Status, reason: str = "") -> None:
         """Set what became of the item; one that failed keeps its bytes for another attempt."""
@@ -68,7 +68,7 @@ class Work:
 
     def save(self) -> None:
         """Write the item as it stands."""
-        fields = [name for name in WRITTEN if name != "body" or self.item.body is None]
+        fields = [name for name in ITEM_FIELDS if name != "body" or self.item.body is None]
         self.item.save(update_fields=fields)
 
 
@@ -96,7 +96,9 @@ class Entry:
         return self.draft is not None or self.is_copy or self.is_moved
 
 
-def opened(work: Work, loaded: Loaded, known: Known) -> tuple[Sequence[Sheet], Sequence[str]]:
+def pending_sheets(
+    work: Work, loaded: Loaded, state: CollectionState
+) -> tuple[Sequence[Sheet], Sequence[str]]:
     """Return the pages that are still to be decided on, and the folders they lie in.
 
     What an earlier attempt finished is left out, unless the bytes are others by now. Raises
@@ -104,26 +106,26 @@ def opened(work: Work, loaded: Loaded, known: Known) -> tuple[Sequence[Sheet], S
     """
     item, sheets, crumbs = work.item, loaded.sheets, folders(work.item)
     if item.kind == Item.Kind.STORED:
-        sheets, crumbs = [stored(item)], []
+        sheets, crumbs = [stored_sheet(item)], []
     if not item.sha1 or item.sha1 != loaded.sha1 or item.documents >= len(sheets):
         item.sha1, item.documents, item.counts, item.chunks = loaded.sha1, 0, {}, 0
-    known.taken.add(item.origin)
+    state.read_origins.add(item.origin)
     sources = {sheet.source for sheet in sheets}
     # A document that is stored says nothing of the others of its file.
     is_whole = item.kind != Item.Kind.STORED
-    item.gone = sorted(known.by_origin.get(item.origin, set()) - sources) if is_whole else []
-    known.dropped.update(item.gone)
+    item.gone = sorted(state.by_origin.get(item.origin, set()) - sources) if is_whole else []
+    state.vanished_sources.update(item.gone)
     item.warnings = []
     work.is_single = len(sheets) == 1
     for sheet in sheets:
         for reason in sheet.page.warnings:
             work.warn(sheet.source, reason)
-    rest = sheets[item.documents :]
-    work.left = len(rest)
-    return rest, crumbs
+    pending = sheets[item.documents :]
+    work.left = len(pending)
+    return pending, crumbs
 
 
-def stored(item: Item) -> Sheet:
+def stored_sheet(item: Item) -> Sheet:
     """Return what is stored of a document as a page. Raises Unreadable when it was deleted."""
     document = Document.objects.filter(pk=item.location).first()
     if document is None:
@@ -131,20 +133,20 @@ def stored(item: Item) -> Sheet:
     return Sheet(document.origin, document.source, document.sha1, page_of(document))
 
 
-def known_page(work: Work, known: Known) -> Entry:
+def unchanged_page(work: Work, state: CollectionState) -> Entry:
     """Return the entry of a file that holds the bytes it held before."""
     origin = work.item.origin
-    known.taken.add(origin)
-    mine = known.by_origin.get(origin)
-    if not mine and origin not in known.copies:
+    state.read_origins.add(origin)
+    sources = state.by_origin.get(origin)
+    if not sources and origin not in state.copies:
         raise Unreadable("another document of this run has the same source")
-    source, sha1 = (next(iter(mine)), "") if mine else known.copies[origin]
+    source, sha1 = (next(iter(sources)), "") if sources else state.copies[origin]
     # A copy whose twin has just changed becomes a document when the job is closed.
-    is_copy = not mine and sha1 in known.by_sha1
+    is_copy = not sources and sha1 in state.by_sha1
     return Entry(work, Sheet(origin, source, sha1, Page("")), is_copy=is_copy)
 
 
-def verdict(item: Item) -> Item.Status:
+def item_status(item: Item) -> Item.Status:
     """Return what became of an item as a whole."""
     kinds = set(item.counts)
     if not kinds:
@@ -155,32 +157,38 @@ def verdict(item: Item) -> Item.Status:
     return Item.Status.UNCHANGED if untouched else Item.Status.CHANGED
 
 
-def judged(
-    work: Work, sheet: Sheet, folders: Sequence[str], known: Known, *, force: bool, window: int
+def decide(
+    work: Work,
+    sheet: Sheet,
+    folders: Sequence[str],
+    state: CollectionState,
+    *,
+    force: bool,
+    window: int,
 ) -> Entry:
     """Return what is to happen with a page. Raises Unreadable."""
-    if sheet.source in work.sources or known.has_rival(sheet):
+    if sheet.source in work.sources or state.has_rival(sheet):
         raise Unreadable(f"another document of this run has the same source, {sheet.source!r}")
     work.sources.add(sheet.source)
-    held, twin = known.by_source.get(sheet.source), known.twin(sheet)
+    document, twin = state.by_source.get(sheet.source), state.twin(sheet)
     questions: frozenset[str] = frozenset()
-    if held is not None and held.sha1 == sheet.sha1:
-        questions = frozenset() if force else known.renewal.questions(sheet)
+    if document is not None and document.sha1 == sheet.sha1:
+        questions = frozenset() if force else state.open_questions.questions(sheet)
         if not force and not questions:
-            return Entry(work, sheet, is_moved=held.origin != sheet.origin)
+            return Entry(work, sheet, is_moved=document.origin != sheet.origin)
         twin = None
-    if twin is not None and not known.is_gone(twin.origin):
-        if held is not None:
+    if twin is not None and not state.is_gone(twin.origin):
+        if document is not None:
             work.item.gone.append(sheet.source)
-            known.forget(sheet.source)
+            state.forget(sheet.source)
         return Entry(work, sheet, is_copy=True)
-    former = twin.source if twin is not None and held is None else ""
-    made = draft(sheet, folders, window=window, former=former)
+    former = twin.source if twin is not None and document is None else ""
+    new_draft = draft(sheet, folders, window=window, former=former)
     if former:
-        known.forget(former)
-    is_moved = held is not None and held.origin != sheet.origin
-    known.add(Held(sheet.source, sheet.origin, sheet.sha1))
-    return Entry(work, sheet, made, is_moved=is_moved, questions=questions)
+        state.forget(former)
+    is_moved = document is not None and document.origin != sheet.origin
+    state.add(StoredDocument(sheet.source, sheet.origin, sheet.sha1))
+    return Entry(work, sheet, new_draft, is_moved=is_moved, questions=questions)
 
 
 def page_of(document: Document) -> Page:

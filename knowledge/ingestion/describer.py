@@ -1,4 +1,4 @@
-"""Describing: has models describe the documents to come, several at once, in their order."""
+"""Describer: has models describe the documents to come, several at once, in their order."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from django.db import connection
 
 from knowledge import model_calls
 from knowledge.ingestion.decisions import Entry
-from knowledge.ingestion.drafts import Draft, described, drawn
+from knowledge.ingestion.drafts import Draft, describe_by_models, draw_graph
 from knowledge.ingestion.job_lease import BEAT_SECONDS
 
 # Documents. A model takes seconds, of which this machine spends none; more would be a rush for a
@@ -19,16 +19,16 @@ from knowledge.ingestion.job_lease import BEAT_SECONDS
 AT_ONCE = 4
 AHEAD = 2 * AT_ONCE  # so that models are busy while what came before is embedded
 ENTRIES_AHEAD = 200  # with those that wait behind them and need no model
-STEPS: tuple[Callable[[Draft], Draft], ...] = (described, drawn)
+STEPS: tuple[Callable[[Draft], Draft], ...] = (describe_by_models, draw_graph)
 
-Coming = Future[Draft]
+DraftFuture = Future[Draft]
 
 
-class Describing:
+class Describer:
     """Describes drafts in threads, of which there is none as long as no model is asked."""
 
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self.tell = tell
+    def __init__(self, report_progress: Callable[[], None]) -> None:
+        self.report_progress = report_progress
         self.stopped = Event()
         self.pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="ingest describer")
 
@@ -43,27 +43,29 @@ class Describing:
         Unless the process is told to end.
         """
         self.stopped.set()
-        is_told = error is not None and not isinstance(error, Exception)
-        self.pool.shutdown(wait=not is_told, cancel_futures=True)
+        is_ending = error is not None and not isinstance(error, Exception)
+        self.pool.shutdown(wait=not is_ending, cancel_futures=True)
 
-    def ahead(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, Coming | None]]:
+    def ahead(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, DraftFuture | None]]:
         """Yield the entries in their order, each with what is made of its draft meanwhile."""
-        waiting: deque[tuple[Entry, Coming | None]] = deque()
+        queue: deque[tuple[Entry, DraftFuture | None]] = deque()
         for entry in entries:
-            waiting.append((entry, self.begun(entry, waiting)))
-            while waiting and is_due(waiting):
-                yield waiting.popleft()
-        while waiting:
-            yield waiting.popleft()
+            queue.append((entry, self.submit(entry, queue)))
+            while queue and is_due(queue):
+                yield queue.popleft()
+        while queue:
+            yield queue.popleft()
 
-    def begun(self, entry: Entry, before: Iterable[tuple[Entry, Coming | None]]) -> Coming | None:
+    def submit(
+        self, entry: Entry, before: Iterable[tuple[Entry, DraftFuture | None]]
+    ) -> DraftFuture | None:
         """Have a draft described; None when there is nothing to wait for."""
         if entry.draft is None or not model_calls.is_on():
             return None
-        for earlier, coming in before:
+        for earlier, future in before:
             # What is said of the same text is asked for once, and found by who asks later.
-            if coming and earlier.sheet.page.content == entry.sheet.page.content:
-                self.wait(coming)
+            if future and earlier.sheet.page.content == entry.sheet.page.content:
+                self.wait(future)
         return self.pool.submit(self.work, entry.draft)
 
     def work(self, draft: Draft) -> Draft:
@@ -77,24 +79,24 @@ class Describing:
             connection.close()
         return draft
 
-    def result(self, draft: Draft, coming: Coming | None) -> Draft:
-        """Return the draft as it is described. Raises Lost and Cancelled."""
-        if coming is None:
-            return drawn(described(draft))
-        self.wait(coming)
-        return coming.result()
+    def result(self, draft: Draft, future: DraftFuture | None) -> Draft:
+        """Return the draft as it is described. Raises LeaseLost and Cancelled."""
+        if future is None:
+            return draw_graph(describe_by_models(draft))
+        self.wait(future)
+        return future.result()
 
-    def wait(self, coming: Coming) -> None:
-        """Wait, and say about once a second how far the job is. Raises Lost and Cancelled."""
-        while not coming.done():
+    def wait(self, future: DraftFuture) -> None:
+        """Wait, and say about once a second how far the job is. Raises LeaseLost and Cancelled."""
+        while not future.done():
             if not connection.in_atomic_block:
                 connection.close()
-            wait([coming], timeout=BEAT_SECONDS)
-            self.tell()
+            wait([future], timeout=BEAT_SECONDS)
+            self.report_progress()
 
 
-def is_due(waiting: Sequence[tuple[Entry, Coming | None]]) -> bool:
+def is_due(queue: Sequence[tuple[Entry, DraftFuture | None]]) -> bool:
     """Tell whether the first is to be gone on with before others are begun."""
-    first = waiting[0][1]
-    asked = sum(coming is not None for _, coming in waiting)
-    return first is None or first.done() or asked >= AHEAD or len(waiting) >= ENTRIES_AHEAD
+    first = queue[0][1]
+    submitted_count = sum(future is not None for _, future in queue)
+    return first is None or first.done() or submitted_count >= AHEAD or len(queue) >= ENTRIES_AHEAD

@@ -62,7 +62,7 @@ class Draft:
         """The text search configuration of its language."""
         return CONFIGS.get(self.page.language.split("-")[0], "simple")
 
-    def embedded(self) -> list[str]:
+    def embedding_texts(self) -> list[str]:
         """Return what the embedding model is to see, chunk by chunk."""
         return [
             chunking.embedding_text(self.page.title, each.section, each.text) for each in self.parts
@@ -103,7 +103,7 @@ def draft(sheet: Sheet, folders: Sequence[str], *, window: int = WINDOW, former:
     limit = Document._meta.get_field("source").max_length or 0
     if max(len(sheet.source), len(sheet.origin)) > limit:
         raise Unreadable(f"its path or URL is longer than {limit} characters")
-    page = filled(sheet, folders)
+    page = fill_in(sheet, folders)
     parts = chunking.chunk(
         page.title, page.content, page.keywords, window=window, starts=page.starts
     )
@@ -112,36 +112,38 @@ def draft(sheet: Sheet, folders: Sequence[str], *, window: int = WINDOW, former:
     return Draft(sheet, page, parts, former)
 
 
-def described(draft: Draft) -> Draft:
+def describe_by_models(draft: Draft) -> Draft:
     """Return the draft as models describe it, where there are any. It takes its time."""
     page = draft.page
     said = Enrichment(**{each.name: getattr(page, each.name) for each in fields(Enrichment)})
     # What the page says itself, under the names it was given.
-    own = replace(draft.sheet.page, title=page.title, audience=page.audience, crumbs=page.crumbs)
-    return replace(draft, page=replace(page, **vars(enrichment.describe(own, said))))
+    file_page = replace(
+        draft.sheet.page, title=page.title, audience=page.audience, crumbs=page.crumbs
+    )
+    return replace(draft, page=replace(page, **vars(enrichment.describe(file_page, description))))
 
 
-def drawn(draft: Draft) -> Draft:
+def draw_graph(draft: Draft) -> Draft:
     """Return the draft with the graph that models draw of it, where they do. It takes its time."""
     return replace(draft, graph=extract(draft.page, draft.parts))
 
 
-def filled(sheet: Sheet, folders: Sequence[str]) -> Page:
+def fill_in(sheet: Sheet, folders: Sequence[str]) -> Page:
     """Return the page with title, crumbs, language and enrichment that the file left out.
 
     Its warnings are those of enrichment: who opened the file has passed on its own.
     """
     page = sheet.page
-    titled = replace(
+    page = replace(
         page,
-        title=(page.title or named_like(PurePosixPath(sheet.origin).stem))[:500],
+        title=(page.title or title_from_name(PurePosixPath(sheet.origin).stem))[:500],
         audience=page.audience[:100],
-        crumbs=page.crumbs or [named_like(folder) for folder in folders],
+        crumbs=page.crumbs or [title_from_name(folder) for folder in folders],
     )
-    return replace(titled, **vars(enrichment.by_rules(titled)))
+    return replace(page, **vars(enrichment.by_rules(page)))
 
 
-def named_like(name: str) -> str:
+def title_from_name(name: str) -> str:
     """Return a file's or folder's name as a title: "users-roles" as "Users roles"."""
-    words = re.sub(r"[-_\s]+", " ", name).strip()
-    return words[:1].upper() + words[1:] or name
+    title = re.sub(r"[-_\s]+", " ", name).strip()
+    return title[:1].upper() + title[1:] or name

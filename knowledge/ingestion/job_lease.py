@@ -1,4 +1,4 @@
-"""Holding: the right to work on a job, which one worker at a time has.
+"""Job lease: the right to work on a job, which one worker at a time has.
 
 A job may be asked for any number of times. Whoever claims it holds it under a lease, and every
 item takes effect once.
@@ -28,16 +28,16 @@ BEAT_SECONDS = 1.0
 ATTEMPTS = 3  # without any progress between them
 
 
-def _extend(tokens: Collection[uuid.UUID]) -> set[uuid.UUID]:
-    ours = Ingest.objects.filter(token__in=tokens)
-    ours.update(lease_until=now() + LEASE)
-    return {token for token in ours.values_list("token", flat=True) if token}
+def extend(tokens: Collection[uuid.UUID]) -> set[uuid.UUID]:
+    jobs = Ingest.objects.filter(token__in=tokens)
+    jobs.update(lease_until=now() + LEASE)
+    return {token for token in jobs.values_list("token", flat=True) if token}
 
 
-LEASES = Leases(_extend, LEASE)
+LEASES = Leases(extend, LEASE)
 
 
-class Lost(JobError):
+class LeaseLost(JobError):
     """Another worker has taken the job over."""
 
 
@@ -46,7 +46,7 @@ class Cancelled(JobError):
 
 
 @dataclass
-class Hold:
+class JobLease:
     """The right to work on a job, until somebody else has a later token."""
 
     job: Ingest
@@ -54,19 +54,19 @@ class Hold:
     current: str = ""
     item: Item | None = None  # the one at hand
     is_cautious: bool = False  # items one by one: earlier attempts made no progress
-    beaten: float = field(default_factory=monotonic)
+    last_beat: float = field(default_factory=monotonic)
 
     @property
-    def mine(self) -> QuerySet[Ingest]:
+    def own_row(self) -> QuerySet[Ingest]:
         """The job, as long as the token is the current one."""
         return Ingest.objects.filter(pk=self.job.pk, token=self.token)
 
     def beat(self, current: str) -> None:
-        """Say what is at hand, about once a second. Raises Lost and Cancelled."""
+        """Say what is at hand, about once a second. Raises LeaseLost and Cancelled."""
         self.current = current
-        if monotonic() - self.beaten < BEAT_SECONDS:
+        if monotonic() - self.last_beat < BEAT_SECONDS:
             return
-        self.beaten = monotonic()
+        self.last_beat = monotonic()
         self.fence()
         if Ingest.objects.filter(pk=self.job.pk, cancelling=True).exists():
             raise Cancelled
@@ -74,11 +74,11 @@ class Hold:
     def fence(self, **values: object) -> None:
         """Renew the lease; inside a transaction, keep the job from others until it ends.
 
-        Raises Lost, on which what the transaction wrote is undone.
+        Raises LeaseLost, on which what the transaction wrote is undone.
         """
         values |= {"lease_until": now() + LEASE, "current": self.current[:1000], "updated": now()}
-        if not self.mine.update(**values):
-            raise Lost
+        if not self.own_row.update(**values):
+            raise LeaseLost
 
     def progress(self) -> None:
         """Fence, and note that an item got done: its worker may die again without blame."""
@@ -87,25 +87,25 @@ class Hold:
 
 
 @contextmanager
-def held(ingest_id: uuid.UUID | str) -> Iterator[Hold | None]:
+def acquire(ingest_id: uuid.UUID | str) -> Iterator[JobLease | None]:
     """Hold the job for the block; None when there is nothing to do with it.
 
     However the block ends, the job is left in a state that says so and can be gone on with.
     Being called off or overtaken ends the block quietly.
     """
-    hold = claim(ingest_id)
-    if hold is None:
+    lease = claim(ingest_id)
+    if lease is None:
         yield None
         return
-    with Leaving(hold), LEASES.renewed(hold.token):
-        yield hold
+    with Release(lease), LEASES.renewed(lease.token):
+        yield lease
 
 
 @dataclass(frozen=True)
-class Leaving:
+class Release:
     """Lets go of a job when the block ends."""
 
-    hold: Hold
+    lease: JobLease
 
     def __enter__(self) -> None:
         """Nothing is to be done before."""
@@ -115,54 +115,54 @@ class Leaving:
     ) -> bool:
         """Leave the job as the error calls for; return whether that is all it was raised for."""
         if isinstance(error, Cancelled):
-            end(self.hold.mine, Status.CANCELLED)
-        elif error is not None and not isinstance(error, Lost):
-            leave(self.hold, error)
-        return isinstance(error, Lost | Cancelled)
+            end(self.lease.own_row, Status.CANCELLED)
+        elif error is not None and not isinstance(error, LeaseLost):
+            release(self.lease, error)
+        return isinstance(error, LeaseLost | Cancelled)
 
 
-def leave(hold: Hold, error: BaseException) -> None:
+def release(lease: JobLease, error: BaseException) -> None:
     """Let go of the job as the error calls for."""
-    may_go_on = hold.job.attempts < ATTEMPTS
+    may_go_on = lease.job.attempts < ATTEMPTS
     match error:
         case KeyboardInterrupt():
-            end(hold.mine, Status.CANCELLED, error="Interrupted.")
+            end(lease.own_row, Status.CANCELLED, error="Interrupted.")
         case SystemExit():
-            end(hold.mine, Status.QUEUED)
+            end(lease.own_row, Status.QUEUED)
         case KnowledgeError():
-            end(hold.mine, Status.QUEUED if may_go_on else Status.FAILED, error=str(error))
+            end(lease.own_row, Status.QUEUED if may_go_on else Status.FAILED, error=str(error))
         case OperationalError() | InterfaceError():
             pass  # PostgreSQL is away, so nothing can be said: the lease runs out by itself.
         case _:
-            blame(hold, error)
+            blame(lease, error)
 
 
-def blame(hold: Hold, error: BaseException) -> None:
+def blame(lease: JobLease, error: BaseException) -> None:
     """Set the item aside over which the worker failed, so that the rest can go on.
 
     When it was at several, the next attempt takes them one by one.
     """
     sentence = storable(f"Docent failed over it: {type(error).__name__}: {error}")[:1000]
     with transaction.atomic():
-        if hold.item is not None:
-            Item.objects.filter(pk=hold.item.pk, status=Item.Status.WAITING).update(
+        if lease.item is not None:
+            Item.objects.filter(pk=lease.item.pk, status=Item.Status.WAITING).update(
                 status=Item.Status.SKIPPED, reason=sentence, updated=now()
             )
-        may_go_on = hold.item is not None or hold.job.attempts < ATTEMPTS
+        may_go_on = lease.item is not None or lease.job.attempts < ATTEMPTS
         status = Status.QUEUED if may_go_on else Status.FAILED
-        end(hold.mine, status, error=sentence)
+        end(lease.own_row, status, error=sentence)
 
 
-def claim(ingest_id: uuid.UUID | str) -> Hold | None:
+def claim(ingest_id: uuid.UUID | str) -> JobLease | None:
     """Take the job if it is free; None when it is not, or has ended, or is gone."""
     release_dead()
     token = uuid.uuid4()
-    taken = waiting().filter(pk=ingest_id).order_by()
-    if not taken.update(
+    available = waiting().filter(pk=ingest_id).order_by()
+    if not available.update(
         status=Status.RUNNING,
         attempts=F("attempts") + 1,
         token=token,
-        worker=liveness.myself(),
+        worker=liveness.own_identity(),
         lease_until=now() + LEASE,
         error="",
         updated=now(),
@@ -172,20 +172,20 @@ def claim(ingest_id: uuid.UUID | str) -> Hold | None:
     if job.started is None:
         job.started = now()
         Ingest.objects.filter(pk=job.pk).update(started=job.started)
-    hold = Hold(job, token, is_cautious=job.attempts > 1)
-    return hold if job.attempts <= ATTEMPTS or set_aside(hold) else None
+    lease = JobLease(job, token, is_cautious=job.attempts > 1)
+    return lease if job.attempts <= ATTEMPTS or set_aside(lease) else None
 
 
-def set_aside(hold: Hold) -> bool:
+def set_aside(lease: JobLease) -> bool:
     """Skip the item over which one worker after the other died; end the job when there is none."""
     reason = f"{ATTEMPTS} workers died over it"
-    fatal = hold.job.items.filter(status=Item.Status.WAITING).order_by("number").first()
-    if fatal is None:
-        end(hold.mine, Status.FAILED, error=f"Given up: {reason}.")
+    item = lease.job.items.filter(status=Item.Status.WAITING).order_by("number").first()
+    if item is None:
+        end(lease.own_row, Status.FAILED, error=f"Given up: {reason}.")
         return False
     with transaction.atomic():
-        hold.progress()
-        Item.objects.filter(pk=fatal.pk).update(
+        lease.progress()
+        Item.objects.filter(pk=item.pk).update(
             status=Item.Status.SKIPPED, reason=reason, updated=now()
         )
     return True

@@ -78,7 +78,7 @@ def end(jobs: QuerySet[Ingest], status: Ingest.Status, **values: object) -> int:
     """Set the outcome of these jobs; nobody holds them any more."""
     jobs = jobs.order_by()
     ids = list(jobs.values_list("pk", flat=True))
-    done = jobs.update(
+    count = jobs.update(
         status=status,
         token=None,
         lease_until=None,
@@ -90,13 +90,13 @@ def end(jobs: QuerySet[Ingest], status: Ingest.Status, **values: object) -> int:
     )
     if status not in OPEN:
         Encoded.objects.filter(ingest__in=ids).delete()
-    return done
+    return count
 
 
 log = logging.getLogger(__name__)
 
 
-def ring(job: Ingest) -> None:
+def enqueue(job: Ingest) -> None:
     """Send the job's id. A bell nobody hears is rung again by the sweeper."""
     try:
         current_app.send_task(INGEST_QUEUE, args=[str(job.pk)], queue=INGEST_QUEUE)

@@ -1,4 +1,4 @@
-"""Loading: gets the bytes of items and has them parsed, a little ahead of who stores them."""
+"""Loader: gets the bytes of items and has them parsed; lists what archives and sitemaps hold."""
 
 import json
 from collections import Counter, deque
@@ -16,10 +16,10 @@ from django.db.models import QuerySet
 
 from knowledge.errors import Unreadable
 from knowledge.ingestion.drafts import Sheet, digest, sheets
-from knowledge.ingestion.job_lease import Hold
-from knowledge.ingestion.plan import LONGEST, SHARE, added, of_urls
+from knowledge.ingestion.job_lease import JobLease
+from knowledge.ingestion.plan import LONGEST, SHARE, add_items, url_items
 from knowledge.ingestion.sources import File, Member, is_zip, members
-from knowledge.ingestion.state import Known
+from knowledge.ingestion.state import CollectionState
 from knowledge.models import Copy, Document, Ingest, Item
 from knowledge.postgres_text import storable
 from knowledge.sandbox.reader import Reader
@@ -43,8 +43,8 @@ class Loaded:
 class Loader:
     """Loads items in a thread of its own, which has the child process that parses."""
 
-    def __init__(self, known: set[tuple[str, str]]) -> None:
-        self.known = known  # (origin, digest) of what needs no parsing
+    def __init__(self, unchanged_files: set[tuple[str, str]]) -> None:
+        self.unchanged_files = unchanged_files  # (origin, digest) of what needs no parsing
         self.reader = Reader()
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="ingest loader")
 
@@ -61,25 +61,25 @@ class Loader:
 
     def ahead(self, items: Iterable[Item]) -> Iterator[tuple[Item, "Future[Loaded]"]]:
         """Yield the items in their order, each with what it holds as soon as that is known."""
-        waiting: deque[tuple[Item, Future[Loaded]]] = deque()
+        queue: deque[tuple[Item, Future[Loaded]]] = deque()
         for item in items:
             # Read here: the database is not for the loader's thread.
             body = bytes(item.body or b"") if item.kind == Item.Kind.UPLOAD else b""
-            waiting.append((item, self.pool.submit(self.load, item, body)))
-            if len(waiting) >= AHEAD:
-                yield waiting.popleft()
-        yield from waiting
+            queue.append((item, self.pool.submit(self.load, item, body)))
+            if len(queue) >= AHEAD:
+                yield queue.popleft()
+        yield from queue
 
     def load(self, item: Item, body: bytes) -> Loaded:
         """Return what the item holds. Raises Unreadable."""
         if item.kind == Item.Kind.STORED:
             return Loaded()
         if item.kind == Item.Kind.URL:
-            return self.fetched(item)
+            return self.load_url(item)
         if item.kind == Item.Kind.FILE:
             body = File(Path(item.location), item.origin).read()
         sha1 = digest(body)
-        if (item.origin, sha1) in self.known:
+        if (item.origin, sha1) in self.unchanged_files:
             return Loaded(sha1, is_known=True)
         if is_zip(item.origin):
             ignored = Counter[str]()
@@ -87,14 +87,14 @@ class Loader:
         pages, _ = self.reader.read(item.origin, body)
         return Loaded(sha1, sheets=sheets(item.origin, sha1, pages))
 
-    def fetched(self, item: Item) -> Loaded:
+    def load_url(self, item: Item) -> Loaded:
         """Return the page at an address, or the addresses that a sitemap names."""
         addresses = pages_of(item.location)
         if addresses != [item.location]:
             return Loaded(addresses=addresses)
-        found = fetch(item.location)
-        pages, _ = self.reader.read(found.name, found.body, found.charset)
-        return Loaded(digest(found.body), sheets=sheets(item.origin, "", pages))
+        document = fetch(item.location)
+        pages, _ = self.reader.read(document.name, document.body, document.charset)
+        return Loaded(digest(document.body), sheets=sheets(item.origin, "", pages))
 
 
 def folders(item: Item) -> list[str]:
@@ -122,7 +122,7 @@ class Listing:
         return json.dumps(vars(self)).encode()
 
 
-def compare(item: Item, named: list[str]) -> None:
+def compare_listings(item: Item, named: list[str]) -> None:
     """Note in the sitemap's item what it names, as origins, and which pages are gone.
 
     Of what it named before, a page is gone that nobody asked for by itself and no other sitemap
@@ -131,38 +131,42 @@ def compare(item: Item, named: list[str]) -> None:
     """
     others = listings(item).exclude(origin=item.origin)
     former = listings(item).filter(origin=item.origin)
-    before = {origin for said in read(former) for origin in [*said.named, *said.missing]}
-    there = held(item, before)
-    missing = there - {*named}
-    wanted = asked(item, missing) | {origin for said in read(others) for origin in said.named}
+    before = {
+        origin for listing in read_listings(former) for origin in [*listing.named, *listing.missing]
+    }
+    stored = stored_origins(item, before)
+    missing = stored - {*named}
+    needed = requested_origins(item, missing) | {
+        origin for listing in read_listings(others) for origin in listing.named
+    }
     if item.ingest.options.get("keep_missing"):
         item.gone = []
-    elif len(there) - len(missing) < SHARE * len(there):
+    elif len(stored) - len(missing) < SHARE * len(stored):
         item.warnings = [{"source": item.origin, "reason": TOO_FEW}]
     else:
-        item.gone = sorted(missing - wanted)
+        item.gone = sorted(missing - needed)
     former.update(body=None)
     item.body = Listing(named, sorted(missing)).as_bytes()
 
 
 def listings(item: Item) -> QuerySet[Item]:
     """Return the other items of the collection that keep what a sitemap names."""
-    kept = Item.objects.filter(
+    items = Item.objects.filter(
         ingest__collection=item.ingest.collection_id,
         kind=Item.Kind.URL,
         status=Item.Status.LISTED,
         body__isnull=False,
     )
-    return kept.exclude(pk=item.pk)
+    return items.exclude(pk=item.pk)
 
 
-def read(items: QuerySet[Item]) -> list[Listing]:
+def read_listings(items: QuerySet[Item]) -> list[Listing]:
     """Return what they keep."""
     bodies = items.values_list("body", flat=True)
     return [Listing(**json.loads(bytes(body or b""))) for body in bodies]
 
 
-def held(item: Item, origins: Group[str]) -> set[str]:
+def stored_origins(item: Item, origins: Group[str]) -> set[str]:
     """Return those that documents or copies of the collection come from."""
     documents, copies = (
         kind._default_manager.filter(
@@ -173,31 +177,31 @@ def held(item: Item, origins: Group[str]) -> set[str]:
     return {*documents, *copies}
 
 
-def asked(item: Item, origins: Group[str]) -> set[str]:
+def requested_origins(item: Item, origins: Group[str]) -> set[str]:
     """Return those that somebody asked for by themselves."""
     jobs = Ingest.objects.filter(
         collection=item.ingest.collection_id, options__asked__has_any_keys=[*origins]
     )
-    said = jobs.values_list("options__asked", flat=True)
-    return {address for addresses in said for address in addresses} & {*origins}
+    requests = jobs.values_list("options__asked", flat=True)
+    return {address for addresses in requests for address in addresses} & {*origins}
 
 
-WRITTEN = ("status", "body", "sha1", "gone", "warnings")
+LISTED_FIELDS = ("status", "body", "sha1", "gone", "warnings")
 
 
-def list_items(hold: Hold, item: Item, loaded: Loaded, known: Known) -> None:
+def list_items(lease: JobLease, item: Item, loaded: Loaded, state: CollectionState) -> None:
     """Append what the item holds to its job, once, and let go of the item's bytes."""
-    job = hold.job
-    known.reopen(storable(member.origin)[:LONGEST] for member in loaded.members)
+    job = lease.job
+    state.reopen(storable(member.origin)[:LONGEST] for member in loaded.members)
     with transaction.atomic():
-        hold.progress()
-        fresh = [address for address in loaded.addresses if address not in known.listed]
-        found = [*of_urls(fresh), *of_members(loaded.members, known)]
-        added(job, found)
+        lease.progress()
+        new_addresses = [address for address in loaded.addresses if address not in state.listed]
+        items = [*url_items(new_addresses), *member_items(loaded.members, state)]
+        add_items(job, items)
         item.status, item.body, item.sha1 = Item.Status.LISTED, None, loaded.sha1
         if loaded.addresses:
-            compare(item, [address[:LONGEST] for address in loaded.addresses])
-        item.save(update_fields=WRITTEN)
+            compare_listings(item, [address[:LONGEST] for address in loaded.addresses])
+        item.save(update_fields=LISTED_FIELDS)
         ignored = job.options.setdefault("ignored", {})
         for reason, count in loaded.ignored.items():
             ignored[reason] = ignored.get(reason, 0) + count
@@ -205,10 +209,10 @@ def list_items(hold: Hold, item: Item, loaded: Loaded, known: Known) -> None:
             # Of an upload nobody knows whether it is the same archive or another of its name.
             job.options.setdefault("folders", []).append(item.origin)
         Ingest.objects.filter(pk=job.pk).update(options=job.options)
-    known.list_items()
+    state.list_items()
 
 
-def of_members(members: Sequence[Member], known: Known) -> Iterator[Item]:
+def member_items(members: Sequence[Member], state: CollectionState) -> Iterator[Item]:
     """Yield an item for each member; those whose bytes are stored already are done with."""
     for member in members:
         item = Item(kind=Item.Kind.UPLOAD, origin=storable(member.origin)[:LONGEST])
@@ -218,7 +222,10 @@ def of_members(members: Sequence[Member], known: Known) -> Iterator[Item]:
             item.status, item.reason = Item.Status.SKIPPED, str(error)
         else:
             item.sha1 = digest(body)
-            if known.by_origin.get(item.origin) and (item.origin, item.sha1) in known.settled:
+            if (
+                state.by_origin.get(item.origin)
+                and (item.origin, item.sha1) in state.unchanged_files
+            ):
                 item.status, item.counts, item.documents = (
                     Item.Status.UNCHANGED,
                     {"unchanged": 1},

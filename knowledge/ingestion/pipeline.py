@@ -12,14 +12,14 @@ from django.utils.timezone import now
 
 from knowledge.embedding import Vectors
 from knowledge.errors import Unreadable
-from knowledge.ingestion.decisions import Entry, Work, judged, known_page, opened
-from knowledge.ingestion.describer import Coming, Describing
+from knowledge.ingestion.decisions import Entry, Work, decide, pending_sheets, unchanged_page
+from knowledge.ingestion.describer import Describer, DraftFuture
 from knowledge.ingestion.drafts import Sheet
-from knowledge.ingestion.job_lease import Hold
+from knowledge.ingestion.job_lease import JobLease
 from knowledge.ingestion.job_vectors import CHUNKS_AT_ONCE, Encoder
 from knowledge.ingestion.loader import Loaded, Loader, list_items
-from knowledge.ingestion.state import Known, is_answered
-from knowledge.ingestion.store import adopt, copy, store
+from knowledge.ingestion.state import CollectionState, is_answered
+from knowledge.ingestion.store import record_copy, record_origin, store
 from knowledge.models import Item
 from knowledge.postgres_text import storable
 
@@ -41,23 +41,23 @@ FAULTS = (OSError, ValueError, MemoryError, RecursionError, DataError, Integrity
 class Pipeline:
     """One attempt at a job."""
 
-    def __init__(self, hold: Hold, watch: Watch | None = None) -> None:
-        self.hold, self.watch, self.job = hold, watch, hold.job
+    def __init__(self, lease: JobLease, watch: Watch | None = None) -> None:
+        self.lease, self.watch, self.job = lease, watch, lease.job
         self.force = bool(self.job.options.get("force"))
-        self.known = Known(self.job)
-        self.encoder = Encoder(hold, self.tell)
-        self.describing = Describing(self.tell)
+        self.state = CollectionState(self.job)
+        self.encoder = Encoder(lease, self.report_progress)
+        self.describer = Describer(self.report_progress)
         self.entries: list[Entry] = []
         self.last = 0  # number of the item taken last
-        self.finished = len(self.known.listed) - self.waiting().count()
+        self.finished = len(self.state.listed) - self.waiting().count()
 
     def work(self) -> None:
-        """Take every waiting item. Raises EmbeddingUnavailable, Lost and Cancelled."""
-        with Loader(self.known.settled) as loader, self.describing:
+        """Take every waiting item. Raises EmbeddingUnavailable, LeaseLost and Cancelled."""
+        with Loader(self.state.unchanged_files) as loader, self.describer:
             # An archive among the last items adds others.
             while self.waiting().exists():
-                for entry, coming in self.describing.ahead(self.decisions(loader)):
-                    self.take(entry, coming)
+                for entry, future in self.describer.ahead(self.decisions(loader)):
+                    self.take(entry, future)
                 self.flush()
 
     def waiting(self) -> QuerySet[Item]:
@@ -68,7 +68,7 @@ class Pipeline:
     def items(self) -> Iterator[Item]:
         """Yield them."""
         while batch := list(self.waiting()[:PAGES_AT_ONCE]):
-            self.known.reopen(item.origin for item in batch)
+            self.state.reopen(item.origin for item in batch)
             for item in batch:
                 self.last = item.number
                 yield item
@@ -78,115 +78,115 @@ class Pipeline:
 
         A generator, so that what goes wrong in storing a batch is not this item's fault.
         """
-        for item, coming in loader.ahead(self.items()):
-            self.hold.current = item.origin
-            self.tell()
-            yield from self.decided(Work(item), coming)
+        for item, future in loader.ahead(self.items()):
+            self.lease.current = item.origin
+            self.report_progress()
+            yield from self.decide_item(Work(item), future)
 
-    def decided(self, work: Work, coming: "Future[Loaded]") -> Iterator[Entry]:
+    def decide_item(self, work: Work, future: "Future[Loaded]") -> Iterator[Entry]:
         """Yield what is to happen with the pages of an item, from the first unfinished one."""
-        with self.blamed(work):
-            loaded = coming.result()
+        with self.skip_on_fault(work):
+            loaded = future.result()
             if loaded.members or loaded.addresses:
-                list_items(self.hold, work.item, loaded, self.known)
+                list_items(self.lease, work.item, loaded, self.state)
                 self.finished += 1
             elif loaded.is_known:
-                yield known_page(work, self.known)
+                yield unchanged_page(work, self.state)
             else:
-                sheets, folders = opened(work, loaded, self.known)
+                sheets, folders = pending_sheets(work, loaded, self.state)
                 for sheet in sheets:
-                    self.hold.item = work.item
+                    self.lease.item = work.item
                     yield self.entry(work, sheet, folders)
 
     def entry(self, work: Work, sheet: Sheet, folders: Sequence[str]) -> Entry:
         """Return what is to happen with a page; one of many may be left out."""
         window = self.encoder.window
         try:
-            return judged(work, sheet, folders, self.known, force=self.force, window=window)
+            return decide(work, sheet, folders, self.state, force=self.force, window=window)
         except Unreadable as error:
             if work.is_single:
                 raise
             return Entry(work, sheet, left_out=str(error))
 
-    def take(self, entry: Entry, coming: Coming | None) -> None:
+    def take(self, entry: Entry, future: DraftFuture | None) -> None:
         """Put a page in line once it is described; what models fail over skips its item."""
-        ready = None
+        described_entry = None
         if not entry.work.is_over:
-            with self.blamed(entry.work):
-                ready = self.completed(entry, coming)
-        if ready is not None:
-            self.enter(ready)
+            with self.skip_on_fault(entry.work):
+                described_entry = self.describe_entry(entry, future)
+        if described_entry is not None:
+            self.queue(described_entry)
         else:
             # Others of the same bytes or the same source may have its place.
-            self.known.forget(entry.sheet.source)
+            self.state.forget(entry.sheet.source)
 
-    def completed(self, entry: Entry, coming: Coming | None) -> Entry:
+    def describe_entry(self, entry: Entry, future: DraftFuture | None) -> Entry:
         """Return the entry as models describe it; what they have not answered is unchanged."""
         if entry.left_out:
             entry.work.warn(entry.sheet.source, f"left out, {entry.left_out}")
         if entry.draft is None:
             return entry
-        made = self.describing.result(entry.draft, coming)
-        for reason in made.warnings:
+        described = self.describer.result(entry.draft, future)
+        for reason in described.warnings:
             entry.work.warn(entry.sheet.source, reason)
-        is_vain = bool(entry.questions) and not is_answered(made, entry.questions)
-        return replace(entry, draft=None if is_vain else made)
+        is_unanswered = bool(entry.questions) and not is_answered(described, entry.questions)
+        return replace(entry, draft=None if is_unanswered else described)
 
-    def enter(self, entry: Entry) -> None:
+    def queue(self, entry: Entry) -> None:
         """Put a page in line; what waits is stored when the page would make it too much."""
         chunks = entry.size + sum(each.size for each in self.entries)
-        most = 1 if self.hold.is_cautious else CHUNKS_AT_ONCE
-        if self.entries and (chunks > most or len(self.entries) >= PAGES_AT_ONCE):
+        limit = 1 if self.lease.is_cautious else CHUNKS_AT_ONCE
+        if self.entries and (chunks > limit or len(self.entries) >= PAGES_AT_ONCE):
             self.flush()
         self.entries.append(entry)
 
     def flush(self) -> None:
         """Embed what waits together, then write down page after page."""
         entries, self.entries = self.entries, []
-        self.hold.item = entries[0].work.item if len(entries) == 1 else None
+        self.lease.item = entries[0].work.item if len(entries) == 1 else None
         drafts = [each.draft for each in entries if each.draft]
-        texts = [text for draft in drafts for text in draft.embedded()]
-        former = {source for draft in drafts for source in draft.sources}
-        vectors = self.encoder.encode(texts, () if self.force else former)
-        begin, quiet = 0, dict[int, Work]()
+        texts = [text for draft in drafts for text in draft.embedding_texts()]
+        former_sources = {source for draft in drafts for source in draft.sources}
+        vectors = self.encoder.encode(texts, () if self.force else former_sources)
+        begin, items_without_writes = 0, dict[int, Work]()
         for entry in entries:
             end = begin + entry.size
             if not entry.work.is_over:
                 if entry.writes:
-                    with self.blamed(entry.work):
+                    with self.skip_on_fault(entry.work):
                         self.write(entry, vectors[begin:end])
                 else:
                     entry.work.pass_over() if entry.left_out else entry.work.count("unchanged")
-                    quiet[entry.work.item.pk] = entry.work
+                    items_without_writes[entry.work.item.pk] = entry.work
                 self.finished += entry.work.is_over
             begin = end
-        self.settle(quiet.values())
+        self.save_items(items_without_writes.values())
         self.encoder.forget()
-        self.tell()
+        self.report_progress()
 
     def write(self, entry: Entry, vectors: Vectors) -> None:
         """Store one page, and what became of it, in one transaction."""
         work, collection = entry.work, self.job.collection
         with transaction.atomic():
-            self.hold.progress()
+            self.lease.progress()
             if entry.draft is not None:
                 force = self.force or bool(entry.questions)
                 outcome = store(collection, entry.draft, vectors, force=force)
                 work.count(outcome, entry.size if outcome in {"new", "changed"} else 0)
             elif entry.is_copy:
-                twin = copy(collection, entry.sheet)
+                twin = record_copy(collection, entry.sheet)
                 work.item.reason = f"the same as {twin.source}"
                 work.count("duplicate")
             else:
-                adopt(collection, entry.sheet)
+                record_origin(collection, entry.sheet)
                 work.count("unchanged")
             work.save()
 
-    def settle(self, works: Iterable[Work]) -> None:
+    def save_items(self, works: Iterable[Work]) -> None:
         """Write down what became of items of which nothing was stored."""
         plain = [work.item.pk for work in works if work.is_plain]
         with transaction.atomic():
-            self.hold.progress()
+            self.lease.progress()
             Item.objects.filter(pk__in=plain).update(
                 status=Item.Status.UNCHANGED,
                 counts={"unchanged": 1},
@@ -199,9 +199,9 @@ class Pipeline:
                     work.save()
 
     @contextmanager
-    def blamed(self, work: Work) -> Iterator[None]:
+    def skip_on_fault(self, work: Work) -> Iterator[None]:
         """Set the item aside when the block fails over it, so that the others go on."""
-        self.hold.item = work.item
+        self.lease.item = work.item
         try:
             yield
         except Unreadable as error:
@@ -215,11 +215,11 @@ class Pipeline:
         work.end(Item.Status.SKIPPED, storable(reason)[:2000])
         self.finished += 1
         with transaction.atomic():
-            self.hold.progress()
+            self.lease.progress()
             work.save()
 
-    def tell(self) -> None:
-        """Say how far the job is. Raises Lost and Cancelled."""
-        self.hold.beat(self.hold.current)
+    def report_progress(self) -> None:
+        """Say how far the job is. Raises LeaseLost and Cancelled."""
+        self.lease.beat(self.lease.current)
         if self.watch is not None:
-            self.watch(self.finished, len(self.known.listed), self.hold.current)
+            self.watch(self.finished, len(self.state.listed), self.lease.current)

@@ -1,4 +1,4 @@
-"""Planning: makes a job of what somebody wants to be ingested."""
+"""Plan: makes a job of what somebody wants to be ingested."""
 
 import os
 import re
@@ -14,65 +14,12 @@ from django.db.models import Max
 
 from knowledge.embedding import registry
 from knowledge.errors import InvalidCollectionName, NothingToIngest
-from knowledge.ingestion.drafts import named_like
+from knowledge.ingestion.drafts import title_from_name
 from knowledge.ingestion.jobs import OPEN
 from knowledge.ingestion.sources import WEB, Findings, find
 from knowledge.models import COLLECTION_NAME, Collection, Document, Ingest, Item
 from knowledge.postgres_text import storable
-from knowledge.web.fetch import parsed
-
-# A folder that moved still holds most of what it held.
-SHARE = 0.5
-
-
-def refuse_strangers(collection: Collection, findings: Findings, *, keep_missing: bool) -> None:
-    """Raise NothingToIngest when a folder or file would take the place of another of its name.
-
-    Documents are known by the name of the root and the path within it, so that a folder may move.
-    """
-    for name, path in findings.roots.items():
-        former = former_root(collection, name)
-        if former in {None, path}:
-            continue
-        if os.path.exists(str(former)):
-            raise NothingToIngest(
-                f"{path} has the name of {former}, which is in the collection "
-                f"{collection.name!r} already: each would replace the other's documents. "
-                "Rename one, or ingest it into a collection of its own."
-            )
-        if (
-            name in findings.folders
-            and not keep_missing
-            and not is_alike(collection, name, findings)
-        ):
-            raise NothingToIngest(
-                f"{path} has the name of a folder in the collection {collection.name!r} "
-                f"({former}, gone from there) but holds less than half of its documents, so it "
-                "may be another one. Rename it, ingest it into a collection of its own, or use "
-                "--keep-missing to add to what is there."
-            )
-
-
-def former_root(collection: Collection, name: str) -> str | None:
-    """Return where the root of that name lay when it was last ingested; None when never."""
-    jobs = Ingest.objects.filter(collection=collection, options__roots__has_key=name)
-    options = jobs.order_by("-created").values_list("options", flat=True).first()
-    return options["roots"][name] if options else None
-
-
-def is_alike(collection: Collection, folder: str, findings: Findings) -> bool:
-    """Tell whether the listing still holds half of the folder's documents."""
-    held = collection.documents.filter(origin__startswith=f"{folder}/")
-    origins = set(held.values_list("origin", flat=True))
-    found = {file.origin for file in findings.files}
-    archives = {origin for origin in found if Path(origin).suffix == ".zip"}
-    there = [
-        origin
-        for origin in origins
-        if origin in found or any(origin.startswith(f"{archive}/") for archive in archives)
-    ]
-    return len(there) >= SHARE * len(origins)
-
+from knowledge.web.fetch import allowed_url
 
 NAMED = 3  # things a job's name holds
 LONGEST = 1000  # characters of an origin
@@ -119,27 +66,27 @@ def plan_findings(
     join: bool = False,
 ) -> Ingest:
     """Make the job of files that were found already; with `join`, an open one may do."""
-    addresses = [str(parsed(url)) for url in dict.fromkeys(urls)]
-    received = list(uploads)
-    names = [*findings.roots, *addresses, *(name for name, _ in received)]
-    refuse_doubles(names)
-    place = collection_named(collection)
-    refuse_strangers(place, findings, keep_missing=keep_missing)
-    asked = {
+    addresses = [str(allowed_url(url)) for url in dict.fromkeys(urls)]
+    files_received = list(uploads)
+    names = [*findings.roots, *addresses, *(name for name, _ in files_received)]
+    refuse_duplicates(names)
+    target = get_or_create_collection(collection)
+    refuse_replaced_roots(target, findings, keep_missing=keep_missing)
+    request = {
         "asked": [*findings.roots.values(), *addresses],
         "force": force,
         "keep_missing": keep_missing,
     }
-    if join and not received and (open_job := same_job(place, asked)):
+    if join and not files_received and (open_job := same_job(target, request)):
         return open_job
-    options = asked | {
+    options = request | {
         "roots": findings.roots,
         "folders": findings.folders,
         "unread": [asdict(problem) for problem in findings.unread],
         "ignored": dict(findings.ignored),
     }
-    items = [*of_files(findings), *of_urls(addresses), *of_uploads(received)]
-    return created(place, called(names), options, items)
+    items = [*file_items(findings), *url_items(addresses), *upload_items(files_received)]
+    return create_job(target, job_name(names), options, items)
 
 
 def reingest(document: Document) -> Ingest:
@@ -148,27 +95,27 @@ def reingest(document: Document) -> Ingest:
     It is read again from its file or address when one is known; an upload's bytes are gone, so
     its text is chunked, described and embedded anew.
     """
-    former = Item.objects.filter(
+    items = Item.objects.filter(
         ingest__collection=document.collection_id, origin=document.origin
     ).exclude(kind=Item.Kind.UPLOAD)
-    item = former.order_by("-pk").first()
+    item = items.order_by("-pk").first()
     if item is None or item.kind == Item.Kind.STORED:
         item = Item(kind=Item.Kind.STORED, location=document.pk)
-    again = Item(kind=item.kind, origin=document.origin, location=item.location)
-    return created(document.collection, document.source, {"force": True}, [again])
+    new_item = Item(kind=item.kind, origin=document.origin, location=item.location)
+    return create_job(document.collection, document.source, {"force": True}, [new_item])
 
 
-def created(
+def create_job(
     collection: Collection, name: str, options: dict[str, Any], items: Iterable[Item]
 ) -> Ingest:
     """Insert a job with its items."""
     with transaction.atomic():
         job = Ingest.objects.create(collection=collection, name=name, options=options)
-        added(job, items)
+        add_items(job, items)
     return job
 
 
-def added(job: Ingest, items: Iterable[Item]) -> int:
+def add_items(job: Ingest, items: Iterable[Item]) -> int:
     """Append items to a job, a few at a time as some hold their bytes; return how many."""
     last = job.items.aggregate(last=Max("number"))["last"] or 0
     count, rest = 0, iter(items)
@@ -180,7 +127,7 @@ def added(job: Ingest, items: Iterable[Item]) -> int:
     return count
 
 
-def of_files(findings: Findings) -> list[Item]:
+def file_items(findings: Findings) -> list[Item]:
     """Return an item per file that was found."""
     items = [
         Item(kind=Item.Kind.FILE, origin=file.origin, location=str(file.path))
@@ -193,7 +140,7 @@ def of_files(findings: Findings) -> list[Item]:
     return items
 
 
-def of_urls(addresses: Iterable[str]) -> list[Item]:
+def url_items(addresses: Iterable[str]) -> list[Item]:
     """Return an item per address."""
     return [
         Item(kind=Item.Kind.URL, origin=address[:LONGEST], location=address)
@@ -201,7 +148,7 @@ def of_urls(addresses: Iterable[str]) -> list[Item]:
     ]
 
 
-def of_uploads(uploads: Iterable[tuple[str, bytes]]) -> list[Item]:
+def upload_items(uploads: Iterable[tuple[str, bytes]]) -> list[Item]:
     """Return an item per upload."""
     return [
         Item(kind=Item.Kind.UPLOAD, origin=storable(name)[:LONGEST], body=body)
@@ -209,13 +156,13 @@ def of_uploads(uploads: Iterable[tuple[str, bytes]]) -> list[Item]:
     ]
 
 
-def same_job(collection: Collection, asked: dict[str, Any]) -> Ingest | None:
+def same_job(collection: Collection, request: dict[str, Any]) -> Ingest | None:
     """Return the open job that does the same; None when there is none."""
     jobs = Ingest.objects.filter(collection=collection, status__in=OPEN, cancelling=False)
-    return jobs.filter(options__contains=asked).order_by("created").first()
+    return jobs.filter(options__contains=request).order_by("created").first()
 
 
-def refuse_doubles(names: Sequence[str]) -> None:
+def refuse_duplicates(names: Sequence[str]) -> None:
     """Raise NothingToIngest when there is nothing, or twice the same name."""
     if not names:
         raise NothingToIngest("Nothing to ingest was named.")
@@ -224,7 +171,7 @@ def refuse_doubles(names: Sequence[str]) -> None:
             raise NothingToIngest(f"Two files are called {name!r}: documents need different names.")
 
 
-def collection_named(name: str) -> Collection:
+def get_or_create_collection(name: str) -> Collection:
     """Return the collection of that name, made when missing.
 
     Raises InvalidCollectionName, and UnknownModel when EMBEDDING_MODEL names none.
@@ -234,22 +181,77 @@ def collection_named(name: str) -> Collection:
     collection, _ = Collection.objects.get_or_create(
         name=name,
         defaults={
-            "title": named_like(name),
+            "title": title_from_name(name),
             "embedding_model": registry.full_name(settings.EMBEDDING_MODEL),
         },
     )
     return collection
 
 
-def called(names: Sequence[str]) -> str:
+def job_name(names: Sequence[str]) -> str:
     """Return what a job is called: the first things asked for."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return (", ".join(names[:NAMED]) + more)[:1000]
 
 
-def divided(words: Iterable[str]) -> tuple[list[Path], list[str]]:
+def split_paths_and_urls(words: Iterable[str]) -> tuple[list[Path], list[str]]:
     """Return the paths and the web addresses among what somebody typed."""
-    given = list(dict.fromkeys(words))
-    return [Path(word) for word in given if not WEB.match(word)], [
-        word for word in given if WEB.match(word)
+    distinct = list(dict.fromkeys(words))
+    return [Path(word) for word in distinct if not WEB.match(word)], [
+        word for word in distinct if WEB.match(word)
     ]
+
+
+# A folder that moved still holds most of what it held.
+SHARE = 0.5
+
+
+def refuse_replaced_roots(
+    collection: Collection, findings: Findings, *, keep_missing: bool
+) -> None:
+    """Raise NothingToIngest when a folder or file would take the place of another of its name.
+
+    Documents are known by the name of the root and the path within it, so that a folder may move.
+    """
+    for name, path in findings.roots.items():
+        former = former_root(collection, name)
+        if former in {None, path}:
+            continue
+        if os.path.exists(str(former)):
+            raise NothingToIngest(
+                f"{path} has the name of {former}, which is in the collection "
+                f"{collection.name!r} already: each would replace the other's documents. "
+                "Rename one, or ingest it into a collection of its own."
+            )
+        if (
+            name in findings.folders
+            and not keep_missing
+            and not holds_most_documents(collection, name, findings)
+        ):
+            raise NothingToIngest(
+                f"{path} has the name of a folder in the collection {collection.name!r} "
+                f"({former}, gone from there) but holds less than half of its documents, so it "
+                "may be another one. Rename it, ingest it into a collection of its own, or use "
+                "--keep-missing to add to what is there."
+            )
+
+
+def former_root(collection: Collection, name: str) -> str | None:
+    """Return where the root of that name lay when it was last ingested; None when never."""
+    jobs = Ingest.objects.filter(collection=collection, options__roots__has_key=name)
+    options = jobs.order_by("-created").values_list("options", flat=True).first()
+    return options["roots"][name] if options else None
+
+
+def holds_most_documents(collection: Collection, folder: str, findings: Findings) -> bool:
+    """Tell whether the listing still holds half of the folder's documents."""
+    documents = collection.documents.filter(origin__startswith=f"{folder}/")
+    origins = set(documents.values_list("origin", flat=True))
+    listed = {file.origin for file in findings.files}
+    archives = {origin for origin in listed if Path(origin).suffix == ".zip"}
+    remaining = [
+        origin
+        for origin in origins
+        if origin in listed or any(origin.startswith(f"{archive}/") for archive in archives)
+    ]
+    return len(remaining) >= SHARE * len(origins)

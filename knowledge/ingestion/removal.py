@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from django.db import connection, transaction
 
 from knowledge import changes, graph
-from knowledge.ingestion.store import take_turns
+from knowledge.ingestion.store import lock_collection
 from knowledge.models import Collection, Document, Receipt
 from knowledge.search import postings
-from knowledge.versions import relying
+from knowledge.versions import turns_citing
 
 AT_ONCE = 500  # documents
 
@@ -44,28 +44,32 @@ def delete(documents: Iterable[Document], *, by: str = "", reason: str = "") -> 
     whose answers cited one of them; those answers stay with their conversations. `by` is who asked
     for it.
     """
-    going = list(documents)
-    collections = Collection.objects.filter(pk__in={each.collection_id for each in going})
+    documents_to_delete = list(documents)
+    collections = Collection.objects.filter(
+        pk__in={each.collection_id for each in documents_to_delete}
+    )
     removed = Counter({name: 0 for name, _, _ in ROWS})
     with transaction.atomic():
         for collection in collections.order_by("pk"):
-            take_turns(collection)
-        for begin in range(0, len(going), AT_ONCE):
-            removed += deleted([each.pk for each in going[begin : begin + AT_ONCE]])
+            lock_collection(collection)
+        for begin in range(0, len(documents_to_delete), AT_ONCE):
+            removed += delete_rows(
+                [each.pk for each in documents_to_delete[begin : begin + AT_ONCE]]
+            )
         return Receipt.objects.create(
             collection=", ".join(collections.values_list("name", flat=True))[:1000],
             by=by[:150],
             reason=reason[:200],
             documents=[
                 {"id": each.pk, "source": each.source, "title": each.title, "version": each.version}
-                for each in going
+                for each in documents_to_delete
             ],
             removed={name: removed[name] for name, _, _ in ROWS},
-            answers=[str(turn) for turn in relying(each.pk for each in going)],
+            answers=[str(turn) for turn in turns_citing(each.pk for each in documents_to_delete)],
         )
 
 
-def deleted(documents: list[str]) -> Counter[str]:
+def delete_rows(documents: list[str]) -> Counter[str]:
     """Delete the documents with these ids; return how many rows of each kind that were."""
     removed: Counter[str] = Counter()
     unsaid, entities = changes.said(documents), graph.entities_named_by(documents)
@@ -78,5 +82,5 @@ def deleted(documents: list[str]) -> Counter[str]:
             )
             removed[name] += cursor.rowcount
     graph.prune(entities)
-    changes.tell(documents, unsaid)
+    changes.notify(documents, unsaid)
     return removed

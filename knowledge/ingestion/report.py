@@ -49,10 +49,10 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as JSON values, with the first of its problems."""
-        said = asdict(self)
+        fields = asdict(self)
         for name in ("skipped", "warnings"):
-            said[name] = said[name][:LISTED]
-        return said
+            fields[name] = fields[name][:LISTED]
+        return fields
 
 
 @dataclass(frozen=True)
@@ -72,25 +72,25 @@ class Progress:
 
 def report(job: Ingest) -> Report:
     """Return what came of the job so far."""
-    made = Report(job.collection.name)
+    result = Report(job.collection.name)
     counts: Counter[str] = Counter()
-    listed: Counter[str] = Counter(job.options.get("ignored", {}))
+    ignored: Counter[str] = Counter(job.options.get("ignored", {}))
     rows = job.items.order_by("number").values_list(
         "status", "origin", "reason", "counts", "chunks", "warnings"
     )
-    for status, origin, reason, counted, chunks, warnings in rows.iterator():
-        counts.update(counted)
-        made.chunks += chunks
+    for status, origin, reason, item_counts, chunks, warnings in rows.iterator():
+        counts.update(item_counts)
+        result.chunks += chunks
         if status == Item.Status.SKIPPED:
-            made.skipped.append(Problem(origin, reason))
-        made.warnings += [Problem(**warning) for warning in warnings]
-    made.new, made.changed = counts["new"], counts["changed"]
-    made.unchanged, made.duplicate = counts["unchanged"], counts["duplicate"]
-    made.skipped += [Problem(**problem) for problem in job.options.get("unread", [])]
-    made.ignored = {reason: count for reason, count in listed.items() if count}
+            result.skipped.append(Problem(origin, reason))
+        result.warnings += [Problem(**warning) for warning in warnings]
+    result.new, result.changed = counts["new"], counts["changed"]
+    result.unchanged, result.duplicate = counts["unchanged"], counts["duplicate"]
+    result.skipped += [Problem(**problem) for problem in job.options.get("unread", [])]
+    result.ignored = {reason: count for reason, count in ignored.items() if count}
     if job.started is not None:
-        made.seconds = round(((job.ended or now()) - job.started).total_seconds(), 2)
-    return made
+        result.seconds = round(((job.ended or now()) - job.started).total_seconds(), 2)
+    return result
 
 
 def progress(job: Ingest) -> Progress:
@@ -100,21 +100,21 @@ def progress(job: Ingest) -> Progress:
     left = outcomes.get(Item.Status.WAITING, 0)
     total = sum(outcomes.values())
     begun = max(job.started or now(), now() - WINDOW)
-    seen = job.items.aggregate(
+    totals = job.items.aggregate(
         documents=Sum("documents"),
         chunks=Sum("chunks"),
         lately=Count("id", filter=~Q(status=Item.Status.WAITING) & Q(updated__gt=begun)),
     )
     seconds = (now() - begun).total_seconds()
-    rate = seen["lately"] / seconds if seconds and not job.ended else 0.0
+    rate = totals["lately"] / seconds if seconds and not job.ended else 0.0
     return Progress(
         status=job.status,
         current=job.current,
         items=total,
         finished=total - left,
         outcomes=outcomes,
-        documents=seen["documents"] or 0,
-        chunks=seen["chunks"] or 0,
+        documents=totals["documents"] or 0,
+        chunks=totals["chunks"] or 0,
         rate=round(rate, 2),
         seconds_left=round(left / rate, 1) if rate else None,
     )

@@ -1,4 +1,4 @@
-"""Tidying: drops what jobs keep that nobody will ask for any more."""
+"""Retention: drops what jobs keep that nobody will ask for any more."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,7 @@ UPLOADED = Q(kind=Item.Kind.UPLOAD, body__isnull=False)
 LISTING = Q(kind=Item.Kind.URL, body__isnull=False)
 
 
-def tidy() -> int:
+def drop_expired() -> int:
     """Drop the bytes of uploads a week after their job has ended, and all its items after a month.
 
     The jobs with their reports stay. So do the items of jobs that a document was last read in,
@@ -32,31 +32,31 @@ def tidy() -> int:
         return 0
     for job in ended_before(BODIES_AFTER, UPLOADED):
         with transaction.atomic():
-            held(job, BODIES_AFTER).filter(UPLOADED).update(body=None)
+            lock_items(job, BODIES_AFTER).filter(UPLOADED).update(body=None)
     dropped = 0
     old = ended_before(ITEMS_AFTER, Q()).exclude(pk__in=last_read())
-    for job in old.exclude(having(LISTING)):
+    for job in old.exclude(has_items(LISTING)):
         with transaction.atomic():
-            dropped += held(job, ITEMS_AFTER).delete()[0]
+            dropped += lock_items(job, ITEMS_AFTER).delete()[0]
     return dropped
 
 
 def ended_before(age: timedelta, which: Q) -> QuerySet[Ingest]:
     """Return the jobs that ended so long ago and have such items."""
-    return Ingest.objects.filter(having(which), ended__lt=now() - age).only("pk")
+    return Ingest.objects.filter(has_items(which), ended__lt=now() - age).only("pk")
 
 
-def having(which: Q) -> Exists:
+def has_items(which: Q) -> Exists:
     """Return the condition that a job has such items."""
     return Exists(Item.objects.filter(which, ingest=OuterRef("pk")))
 
 
-def held(job: Ingest, age: timedelta) -> QuerySet[Item]:
+def lock_items(job: Ingest, age: timedelta) -> QuerySet[Item]:
     """Return the items of a job, kept from being tried again; none if it was, meanwhile."""
-    still = Ingest.objects.filter(pk=job.pk, ended__lt=now() - age)
+    ended_job = Ingest.objects.filter(pk=job.pk, ended__lt=now() - age)
     return (
         job.items.all()
-        if still.select_for_update(skip_locked=True).first()
+        if ended_job.select_for_update(skip_locked=True).first()
         else Item.objects.none()
     )
 
@@ -66,6 +66,6 @@ def last_read() -> QuerySet[Item, Any]:
     of_document = Document.objects.filter(
         collection=OuterRef("ingest__collection"), origin=OuterRef("origin")
     )
-    read = Item.objects.filter(Exists(of_document), kind__in=(Item.Kind.FILE, Item.Kind.URL))
+    items = Item.objects.filter(Exists(of_document), kind__in=(Item.Kind.FILE, Item.Kind.URL))
     place = ("ingest__collection_id", "origin")
-    return read.order_by(*place, "-pk").distinct(*place).values("ingest")
+    return items.order_by(*place, "-pk").distinct(*place).values("ingest")

@@ -1,4 +1,4 @@
-"""Files: finds what can be ingested under the paths somebody named."""
+"""Sources: the files under the paths somebody named, and those inside zips."""
 
 import os
 import re
@@ -6,10 +6,10 @@ import stat
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from django.conf import settings
@@ -85,7 +85,7 @@ def find(paths: Iterable[Path]) -> Findings:
 
 def find_in_folder(root: Path, findings: Findings) -> None:
     """Add the files under `root` in a steady order. Raises NothingToIngest when there are none."""
-    found: list[File] = []
+    files: list[File] = []
 
     def unlistable(error: OSError) -> None:
         origin = origin_of(Path(error.filename), root)
@@ -93,22 +93,24 @@ def find_in_folder(root: Path, findings: Findings) -> None:
 
     # Linked folders are not followed: they may lead in circles or out of the root.
     for folder, subfolders, names in os.walk(root, onerror=unlistable):
-        here = Path(folder)
+        directory = Path(folder)
         findings.ignored["hidden"] += sum(is_hidden(name) for name in subfolders)
-        findings.ignored["linked folder"] += sum((here / name).is_symlink() for name in subfolders)
+        findings.ignored["linked folder"] += sum(
+            (directory / name).is_symlink() for name in subfolders
+        )
         subfolders[:] = sorted(name for name in subfolders if not is_hidden(name))
         for name in sorted(names):
-            if reason := why_ignored(here / name):
+            if reason := why_ignored(directory / name):
                 findings.ignored[reason] += 1
             else:
-                found.append(File(here / name, origin_of(here / name, root)))
-    if not found and not findings.unread:
+                files.append(File(directory / name, origin_of(directory / name, root)))
+    if not files and not findings.unread:
         # Also a folder that is not mounted: its documents must not be taken for deleted.
         raise NothingToIngest(
             f"{root}: no file in a format known here ({', '.join([*FORMATS, ZIP])}). "
             "What was ingested from it stays; `delete` removes it."
         )
-    findings.files += found
+    findings.files += files
     findings.folders.append(root.name)
 
 
@@ -161,11 +163,6 @@ class Member:
     info: ZipInfo
     refusal: str = ""
 
-    @property
-    def folders(self) -> Sequence[str]:
-        """The folders it lies in, outermost first."""
-        return PurePosixPath(self.path).parts[:-1]
-
     def read(self) -> bytes:
         """Return its content. Raises Unreadable with the reason.
 
@@ -200,30 +197,34 @@ def members(name: str, body: bytes, ignored: Counter[str] | None = None) -> list
     infos = [info for info in archive.infolist() if not info.filename.endswith("/")]
     if len(infos) > settings.ZIP_MAX_FILES:
         raise Unreadable(f"it holds more than {settings.ZIP_MAX_FILES:,} files (ZIP_MAX_FILES)")
-    found = [
+    archive_members = [
         Member(f"{name}/{path}", path, archive, info, refusal)
-        for path, info, refusal in judged(infos, Counter() if ignored is None else ignored)
+        for path, info, refusal in candidate_entries(
+            infos, Counter() if ignored is None else ignored
+        )
     ]
-    if not found:
+    if not archive_members:
         raise Unreadable(f"there is no file in a format known here in it ({', '.join(FORMATS)})")
     limit = settings.PARSE_MAX_EXPANDED_BYTES
-    if sum(member.info.file_size for member in found if not member.refusal) > limit:
+    if sum(member.info.file_size for member in archive_members if not member.refusal) > limit:
         raise Unreadable(f"it unpacks to more than {limit:,} bytes (PARSE_MAX_EXPANDED_BYTES)")
-    return found
+    return archive_members
 
 
-def judged(infos: Iterable[ZipInfo], ignored: Counter[str]) -> Iterator[tuple[str, ZipInfo, str]]:
+def candidate_entries(
+    infos: Iterable[ZipInfo], ignored: Counter[str]
+) -> Iterator[tuple[str, ZipInfo, str]]:
     """Yield path, entry and why it is refused, or nothing, of all that are not passed over."""
-    seen = set[str]()
+    paths = set[str]()
     for info in infos:
         path = path_of(info)
         refusal = why_refused(path, info)
         if not refusal and (reason := why_member_ignored(path)):
             ignored[reason] += 1
             continue
-        if path in seen:
+        if path in paths:
             refusal = "another file in the zip has the same path"
-        seen.add(path)
+        paths.add(path)
         yield path, info, refusal
 
 
@@ -259,7 +260,7 @@ def why_refused(path: str, info: ZipInfo) -> str:
             info.compress_type not in (ZIP_STORED, ZIP_DEFLATED)
         ),
     }
-    return next((reason for reason, found in checks.items() if found), "")
+    return next((reason for reason, applies in checks.items() if applies), "")
 
 
 def why_member_ignored(path: str) -> str:

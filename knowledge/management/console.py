@@ -1,10 +1,12 @@
-"""Console: jobs under a progress bar, and what came of them, for a terminal."""
+"""Console: jobs under a progress bar, and tables of what came of them, for a terminal."""
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import IO, Any, cast
 
+from django.core.management.base import BaseCommand
 from django.db import connection
 from rich.console import Console
 from rich.progress import (
@@ -27,6 +29,13 @@ from knowledge.models import Ingest, Receipt
 NAMES_SHOWN = 5
 
 
+def console_of(command: BaseCommand, options: Mapping[str, Any]) -> Console:
+    """Return a console on the output of a command, in colours unless the options forbid them."""
+    # Django's wrapper ends every write with a line break, in the midst of a progress bar too.
+    output = cast("IO[str]", command.stdout._out)
+    return Console(file=output, no_color=options["no_color"])
+
+
 def summary(report: Report) -> Table:
     """Return what became of the documents as a table."""
     table = Table(title=f"Collection {report.collection}", title_justify="left")
@@ -41,7 +50,7 @@ def summary(report: Report) -> Table:
     return table
 
 
-def remarks(report: Report) -> list[str]:
+def notes(report: Report) -> list[str]:
     """Return a line per reason for which files were skipped, doubted or passed over."""
     lines = [f"Skipped, {line}" for line in by_reason(report.skipped)]
     lines += [f"Warning, {line}" for line in by_reason(report.warnings)]
@@ -62,38 +71,38 @@ def by_reason(problems: Sequence[Problem]) -> list[str]:
     ]
 
 
-def standing(job: Ingest) -> Table:
+def job_table(job: Ingest) -> Table:
     """Return how one job stands as a table."""
-    seen = progress(job)
+    state = progress(job)
     table = Table(title=f"{job.name} into {job.collection.name}", title_justify="left")
     table.add_column("Ingest")
     table.add_column(str(job.pk), overflow="fold")
-    table.add_row("status", seen.status)
-    table.add_row("items", f"{seen.finished} of {seen.items}")
-    for name, count in sorted(seen.outcomes.items()):
+    table.add_row("status", state.status)
+    table.add_row("items", f"{state.finished} of {state.items}")
+    for name, count in sorted(state.outcomes.items()):
         table.add_row(f"  {name}", str(count))
-    table.add_row("documents", str(seen.documents))
-    table.add_row("chunks written", str(seen.chunks))
+    table.add_row("documents", str(state.documents))
+    table.add_row("chunks written", str(state.chunks))
     if not job.ended:
-        table.add_row("at hand", seen.current)
-        table.add_row("items a second", f"{seen.rate:.1f}")
-        left = seen.seconds_left
+        table.add_row("at hand", state.current)
+        table.add_row("items a second", f"{state.rate:.1f}")
+        left = state.seconds_left
         table.add_row("seconds left", "unknown" if left is None else f"{left:.0f}")
     if job.error:
         table.add_row("error", job.error)
     return table
 
 
-def overview(jobs: Iterable[Ingest]) -> Table:
+def jobs_table(jobs: Iterable[Ingest]) -> Table:
     """Return jobs as a table, one a line."""
     table = Table()
     for name in ("Ingest", "Collection", "Status", "Items", "Begun", "What"):
         table.add_column(name)
     for job in jobs:
-        seen = progress(job)
-        begun = f"{job.created:%Y-%m-%d %H:%M}"
-        items = f"{seen.finished}/{seen.items}"
-        table.add_row(str(job.pk)[:8], job.collection.name, job.status, items, begun, job.name)
+        state = progress(job)
+        created = f"{job.created:%Y-%m-%d %H:%M}"
+        items = f"{state.finished}/{state.items}"
+        table.add_row(str(job.pk)[:8], job.collection.name, job.status, items, created, job.name)
     return table
 
 
@@ -132,7 +141,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
 POLL_SECONDS = 0.5
 
 
-def watched(job: Ingest, console: Console) -> None:
+def run_with_bar(job: Ingest, console: Console) -> None:
     """Run the job to its end; while another worker has it, watch that one instead."""
     columns = (
         TextColumn("{task.percentage:>3.0f} %"),
@@ -149,8 +158,8 @@ def watched(job: Ingest, console: Console) -> None:
             job.refresh_from_db()
             if job.status not in OPEN:
                 return
-            seen = ingestion.progress(job)
-            bar.show(seen.finished, seen.items, f"{job.current} (by another worker)")
+            state = ingestion.progress(job)
+            bar.show(state.finished, state.items, f"{job.current} (by another worker)")
             connection.close()
             time.sleep(POLL_SECONDS)
 
@@ -160,14 +169,14 @@ class Bar:
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self.progress, self.task = progress, task
-        self.begun: int | None = None  # items finished before we looked
+        self.finished_before: int | None = None  # items finished before we looked
 
     def show(self, finished: int, total: int, current: str) -> None:
         """Draw how far the job is."""
-        if self.begun is None:
-            self.begun = finished
+        if self.finished_before is None:
+            self.finished_before = finished
         # Files are finished in bursts; only the average since the start says how it goes.
-        speed = (finished - self.begun) / (self.progress.tasks[self.task].elapsed or 1)
+        speed = (finished - self.finished_before) / (self.progress.tasks[self.task].elapsed or 1)
         self.progress.update(
             self.task,
             completed=finished,

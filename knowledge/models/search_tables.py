@@ -62,7 +62,7 @@ class Census(models.Model):
 EF_CONSTRUCTION = 128
 
 
-def nearest(name: str) -> HnswIndex:
+def cosine_index(name: str) -> HnswIndex:
     """Return the index of the local model's vectors; `reindex` makes those of other models."""
     return HnswIndex(
         OpClass(
@@ -102,7 +102,7 @@ class DocumentVector(Vector):
                 fields=("document", "model"), name="document_vector_once_per_model"
             ),
         ]
-        indexes = [nearest("document_by_cosine_minilm")]
+        indexes = [cosine_index("document_by_cosine_minilm")]
 
 
 class SectionVector(Vector):
@@ -127,7 +127,7 @@ class ChunkVector(Vector):
         constraints = [
             models.UniqueConstraint(fields=("chunk", "model"), name="chunk_vector_once_per_model"),
         ]
-        indexes = [nearest("chunk_by_cosine_minilm")]
+        indexes = [cosine_index("chunk_by_cosine_minilm")]
 
 
 class Entity(models.Model):

@@ -1,4 +1,4 @@
-"""Parsing: a file's bytes into pages, one module per format."""
+"""Parsing: a file's bytes into pages, each format by a function of its module."""
 
 from pathlib import PurePath
 
@@ -6,21 +6,21 @@ from knowledge.parsing.parsed_page import Limits, Page
 
 __all__ = ["FORMATS", "Limits", "Page", "is_readable", "suffix"]
 
-# The module of this package that reads it, by the end of the file's name.
+# What reads a file, in this package, by the end of the file's name.
 FORMATS: dict[str, str] = {
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".mdx": "mdx",
-    ".html": "html",
-    ".htm": "html",
-    ".txt": "text",
-    ".text": "text",
-    ".docx": "docx",
-    ".pptx": "pptx",
-    ".pdf": "pdf",
-    ".json": "structured",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
+    ".md": "markdown.parse",
+    ".markdown": "markdown.parse",
+    ".mdx": "markdown.parse_mdx",
+    ".html": "html.parse",
+    ".htm": "html.parse",
+    ".txt": "markdown.parse_text",
+    ".text": "markdown.parse_text",
+    ".docx": "docx.parse",
+    ".pptx": "pptx.parse",
+    ".pdf": "pdf.parse",
+    ".json": "json_documents.parse",
+    ".jsonl": "json_documents.parse_lines",
+    ".ndjson": "json_documents.parse_lines",
 }
 
 

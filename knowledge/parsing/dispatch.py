@@ -1,4 +1,4 @@
-"""Dispatch: a file to the module that reads its format; for the process that parses.
+"""Dispatch: a file to the function that reads its format; for the process that parses.
 
 Others only want to know what can be read, and need none of the libraries that read it.
 """
@@ -6,14 +6,13 @@ Others only want to know what can be read, and need none of the libraries that r
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
 
 from knowledge.errors import Unreadable
 from knowledge.parsing import FORMATS, Limits, Page, suffix
-from knowledge.parsing.encoding import recoded
+from knowledge.parsing.encoding import as_utf8
 
 # What says itself, or in its container, how its bytes are to be read.
-NOT_TEXT = frozenset({"docx", "pptx", "pdf"})
+NOT_TEXT = frozenset({".docx", ".pptx", ".pdf"})
 
 
 def parse(name: str, body: bytes, limits: Limits | None = None, *, charset: str = "") -> list[Page]:
@@ -22,13 +21,13 @@ def parse(name: str, body: bytes, limits: Limits | None = None, *, charset: str 
     `charset` is what the server that sent it says it is in. Runs in this very process: what comes
     from strangers is for `knowledge.sandbox`. Raises Unreadable with the reason.
     """
-    if suffix(name) not in FORMATS:
+    ending, warnings = suffix(name), list[str]()
+    if ending not in FORMATS:
         raise Unreadable(f"its format is not known; known are {', '.join(FORMATS)}")
-    module, warnings = FORMATS[suffix(name)], list[str]()
-    if charset and module not in NOT_TEXT:
-        body, warnings = recoded(body, charset)
+    if charset and ending not in NOT_TEXT:
+        body, warnings = as_utf8(body, charset)
     try:
-        pages = parser(module)(body, limits or Limits())
+        pages = parser(FORMATS[ending])(body, limits or Limits())
     except RecursionError as error:
         raise Unreadable("it is nested too deeply") from error
     if not any(page.content.strip() for page in pages):
@@ -36,8 +35,10 @@ def parse(name: str, body: bytes, limits: Limits | None = None, *, charset: str 
     return [replace(page, warnings=[*warnings, *page.warnings]) for page in pages]
 
 
-def parser(name: str) -> Callable[[bytes, Limits], list[Page]]:
-    """Return what reads a format, by its module's name; imported for the first such file."""
-    module: Any = import_module(f".{name}", __package__)
-    parse: Callable[[bytes, Limits], list[Page]] = module.parse
+def parser(path: str) -> Callable[[bytes, Limits], list[Page]]:
+    """Return what reads a format, such as "pdf.parse"; imported for the first such file."""
+    module, _, function = path.rpartition(".")
+    parse: Callable[[bytes, Limits], list[Page]] = getattr(
+        import_module(f".{module}", __package__), function
+    )
     return parse

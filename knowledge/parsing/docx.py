@@ -14,7 +14,15 @@ from mammoth.html import text as words
 from mammoth.transforms import get_descendants_of_type
 
 from knowledge.parsing.markup import markdown
-from knowledge.parsing.office import M, Parts, damage_told, latex, said_of_itself, tree, unpacked
+from knowledge.parsing.office import (
+    M,
+    Parts,
+    damage_as_unreadable,
+    latex,
+    parse_part,
+    properties,
+    unpack,
+)
 from knowledge.parsing.outline import title
 from knowledge.parsing.parsed_page import Limits, Page
 
@@ -36,64 +44,69 @@ STRICT = "{http://purl.oclc.org/ooxml/wordprocessingml/main}"
 
 def parse(body: bytes, limits: Limits) -> list[Page]:
     """Return the page of a Word document. Raises Unreadable."""
-    parts = unpacked(body, limits)
-    said, changed = said_of_itself(parts)
-    with damage_told():
+    parts = unpack(body, limits)
+    file_title, last_change = properties(parts)
+    with damage_as_unreadable():
         html = convert_to_html(
-            packed(parts),
+            repack(parts),
             style_map=STYLES,
-            transform_document=with_code,
-            convert_image=described,
+            transform_document=mark_code,
+            convert_image=alt_text,
             include_embedded_style_map=False,
         ).value
     content = markdown(html)
-    return [Page(content, title=title(content, said), last_updated=changed)]
+    return [Page(content, title=title(content, file_title), last_updated=last_change)]
 
 
-def packed(parts: Parts) -> BytesIO:
+def repack(parts: Parts) -> BytesIO:
     """Return the parts as an archive again, equations written as text."""
     archive = BytesIO()
     with ZipFile(archive, "w") as file:
         for name, xml in parts.items():
             has_equations = name.startswith("word/") and b"oMath" in xml
-            file.writestr(name, written_out(parts, name) if has_equations else xml)
+            file.writestr(name, with_equations_as_text(parts, name) if has_equations else xml)
     return archive
 
 
-def written_out(parts: Parts, name: str) -> bytes:
+def with_equations_as_text(parts: Parts, name: str) -> bytes:
     """Return a part with runs of text where equations were."""
-    root = tree(parts, name)
+    root = parse_part(parts, name)
     space = STRICT if root.tag.startswith(STRICT) else W
     for parent in list(root.iter()):
         for place, child in enumerate(parent):
             if child.tag in {f"{M}oMath", f"{M}oMathPara"}:
-                parent[place] = run(child, space)
+                parent[place] = equation_run(child, space)
     return tostring(root)
 
 
-def run(equation: Element, space: str) -> Element:
+def equation_run(equation: Element, space: str) -> Element:
     """Return the run that says what an equation says."""
     sign = "$$" if equation.tag == f"{M}oMathPara" else "$"
-    found = Element(f"{space}r")
+    element = Element(f"{space}r")
     lines = [latex(each) for each in equation.iter(f"{M}oMath")]
-    SubElement(found, f"{space}t").text = " ".join(f"{sign}{line.strip()}{sign}" for line in lines)
-    found.tail = equation.tail
-    return found
+    SubElement(element, f"{space}t").text = " ".join(
+        f"{sign}{line.strip()}{sign}" for line in lines
+    )
+    element.tail = equation.tail
+    return element
 
 
-def described(image: Any) -> Sequence[Any]:
+def alt_text(image: Any) -> Sequence[Any]:
     """Return what a picture is described as, and nothing of the picture."""
     return [words(f" {image.alt_text} ")] if image.alt_text else []
 
 
-def with_code(document: Document) -> Document:
+def mark_code(document: Document) -> Document:
     """Return the document with monospaced paragraphs marked as code where they look like it."""
     children: list[Any] = []
-    for is_typed, group in groupby(document.children, key=is_monospaced):
-        found = list(group)
-        if is_typed and CODE_SIGNS.search("\n".join(map(text_of, found))):
-            found = [each.copy(style_id=None, style_name=CODE, numbering=None) for each in found]
-        children += found
+    for is_code_font, group in groupby(document.children, key=is_monospaced):
+        paragraphs = list(group)
+        if is_code_font and CODE_SIGNS.search("\n".join(map(text_of, paragraphs))):
+            paragraphs = [
+                paragraph.copy(style_id=None, style_name=CODE, numbering=None)
+                for paragraph in paragraphs
+            ]
+        children += paragraphs
     return document.copy(children=children)
 
 

@@ -1,4 +1,4 @@
-"""Decoding: bytes into text, whatever encoding they turn out to be in."""
+"""Encoding: which one the bytes of a text are in, said or guessed, and the text they hold."""
 
 import codecs
 import math
@@ -13,6 +13,152 @@ from langdetect.utils.ngram import NGram
 
 from knowledge.errors import Unreadable
 from knowledge.language import SCRIPTS, profiles
+
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+# All bytes are ASCII, and these lead into another set of letters and back.
+ESCAPE, ESCAPED = re.compile(rb"\x1b\$(?:[@B]|\(D)"), "iso2022_jp_ext"
+SAMPLE = 8192
+CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
+# Neither letters nor signs nor spaces.
+SENSELESS_CATEGORIES = frozenset({"Cc", "Cn", "Co", "Cs"})
+# A text is still in an encoding with at most so many bad bytes for each good letter beyond ASCII,
+# or with a single one in a short text.
+FEW_SHARE, ONE = 0.1, 0.5
+REPLACEMENT = "\ufffd"
+BYTEWISE = ("cp125", "cp8", "iso8859", "koi8", "mac")  # how those begin in which a letter is a byte
+
+Decoded = tuple[str, list[str]]  # and warnings
+
+
+def decode(body: bytes, charset: str = "") -> Decoded:
+    """Return the text and warnings. Raises Unreadable for binary and undecodable content.
+
+    `charset` is what the file says it is in: that counts when the bytes are such a text.
+    """
+    if not body.strip():
+        raise Unreadable("it is empty")
+    for mark, encoding in MARKS:
+        if body.startswith(mark):
+            return decode_leniently(body, encoding)
+    if is_binary(body[:SAMPLE]):
+        if encoding := wide_encoding(body[:SAMPLE]):
+            text, warnings = decode_leniently(body, encoding)
+            return text, [f"no byte order mark: read as {encoding}", *warnings]
+        raise Unreadable("it is a binary file and not text")
+    if not charset:
+        return decode_undeclared(body)
+    encoding = codec(charset)
+    if encoding and (decoded := decode_as_declared(body, encoding)):
+        return decoded
+    text, warnings = decode_undeclared(body)
+    return text, [wrong_charset_warning(charset), *warnings]
+
+
+def as_utf8(body: bytes, charset: str) -> tuple[bytes, list[str]]:
+    """Return a text as UTF-8 with its mark, when it is in the encoding its server says it is in.
+
+    The mark outweighs what the text then says about itself, as the server's word does in browsers
+    (https://encoding.spec.whatwg.org/#decode). Otherwise return it as it is; and warnings.
+    """
+    if body.startswith(tuple(mark for mark, _ in MARKS)) or is_binary(body[:SAMPLE]):
+        return body, []
+    encoding = codec(charset)
+    if encoding and (decoded := decode_as_declared(body, encoding)):
+        return codecs.BOM_UTF8 + decoded[0].encode("utf-8", "replace"), decoded[1]
+    return body, [wrong_charset_warning(charset)] if body.strip() else []
+
+
+def wrong_charset_warning(charset: str) -> str:
+    """Return a warning about what a text is said to be in."""
+    return f"said to be in {charset[:40]!r}, which it is not, or which is not known here"
+
+
+def decode_as_declared(body: bytes, encoding: str) -> Decoded | None:
+    """Return a text that is said to be in an encoding; None when it is not, nor in UTF-8.
+
+    Where a letter is a byte nearly all bytes are a text, but hardly any are UTF-8 by chance: such
+    bytes were saved as UTF-8 by something that left alone what the text says.
+    """
+    is_utf8 = is_in(body, "utf-8")
+    if is_in(body, encoding) and not (is_utf8 and encoding.startswith(BYTEWISE)):
+        return body.decode(encoding), []
+    if is_utf8:
+        return body.decode(), [] if body.isascii() else [f"said to be in {encoding}, and is UTF-8"]
+    return decode_nearly(body, "utf-8") or decode_nearly(body, encoding)
+
+
+def decode_undeclared(body: bytes) -> Decoded:
+    """Return a text that does not say what it is in."""
+    if ESCAPE.search(body) and is_in(body, ESCAPED):
+        return body.decode(ESCAPED), [f"read as {ESCAPED}"]
+    if is_in(body, "utf-8"):
+        return body.decode(), []
+    if decoded := decode_nearly(body, "utf-8"):
+        return decoded
+    encoding = guess(body)
+    if not encoding:
+        raise Unreadable("its encoding is not known here; save it as UTF-8")
+    text, warnings = decode_leniently(body, encoding)
+    return text, [f"not UTF-8: read as {encoding}", *warnings]
+
+
+def is_in(body: bytes, encoding: str) -> bool:
+    """Tell whether every byte is of a text in that encoding."""
+    try:
+        body.decode(encoding)
+    except UnicodeError:
+        return False
+    return True
+
+
+def decode_leniently(body: bytes, encoding: str) -> Decoded:
+    """Return the text, a few bad bytes replaced. Raises Unreadable when they are too many."""
+    if is_in(body, encoding):
+        return body.decode(encoding), []
+    if decoded := decode_nearly(body, encoding):
+        return decoded
+    raise Unreadable(f"it is not {encoding}, as it seemed to be; save it as UTF-8")
+
+
+def decode_nearly(body: bytes, encoding: str) -> Decoded | None:
+    """Return the text when only few of its bytes are bad; None when that is not its encoding."""
+    text = body.decode(encoding, errors="replace")
+    bad = text.count(REPLACEMENT)
+    good = len(re.findall(r"[^\0-\x7f]", text)) - bad
+    if bad > max(1, FEW_SHARE * good) or bad > ONE * good:
+        return None
+    places = "1 damaged place" if bad == 1 else f"{bad:,} damaged places"
+    return text, [f"{places}: what stood there is no {encoding}"]
+
+
+def is_binary(sample: bytes) -> bool:
+    """Tell a picture or an archive from text by the control characters in it."""
+    return b"\0" in sample or len(sample.translate(None, CONTROL)) < 0.98 * len(sample)
+
+
+def wide_encoding(sample: bytes) -> str:
+    """Return the form of UTF-16 or UTF-32 in which the bytes are a text; nothing when in none."""
+    for encoding in WIDE:
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(sample)
+        except UnicodeDecodeError:
+            continue
+        senseless = sum(
+            category(sign) in SENSELESS_CATEGORIES and not sign.isspace() for sign in text
+        )
+        # A text has spaces, or ends of lines; random bytes that are all letters have none.
+        if text and not senseless and re.search(r"[ \n\u3000-\u3002]", text):
+            return encoding
+    return ""
+
 
 # A page says so near its beginning, as it would be too late further down.
 HEAD = 4096
@@ -34,7 +180,7 @@ WIDER = {
 WIDTH = re.compile(r"utf-(?:16|32)")
 
 
-def declared(html: bytes) -> str:
+def declared_charset(html: bytes) -> str:
     """Return what a page's XML declaration or meta element says; nothing when they don't."""
     head = html[:HEAD]
     return EncodingDetector.find_declared_encoding(head, True, True) or ""
@@ -46,17 +192,17 @@ def codec(label: str) -> str:
     What calls itself UTF-16 where it was read byte by byte is UTF-8, as in browsers.
     """
     name = label.strip().lower()
-    for each in (name, simpler(name)):
+    for spelling in (name, python_label(name)):
         try:
-            b"\0\0\0\0".decode(each)
+            b"\0\0\0\0".decode(spelling)
         except (LookupError, ValueError):
             continue
-        found = codecs.lookup(each).name
-        return "utf-8" if WIDTH.match(found) else WIDER.get(found, found)
+        name_of_codec = codecs.lookup(spelling).name
+        return "utf-8" if WIDTH.match(name_of_codec) else WIDER.get(name_of_codec, name_of_codec)
     return ""
 
 
-def simpler(label: str) -> str:
+def python_label(label: str) -> str:
     """Return a label without what browsers know and Python does not."""
     label = re.sub(r"^x-|-[ei]$", "", label)
     return re.sub(r"^(?:windows|dos)-", "cp", label).replace("cp31j", "cp932")
@@ -103,13 +249,13 @@ COMMONEST = "cp1252"
 # Natural logarithms of how much likelier the commonest is before a letter is read.
 USUAL, RARE = 2.0, 6.0
 RARELY = frozenset({"cp850", "cp852", "cp866", "mac_roman", "mac_cyrillic", "iso8859-5"})
-BEYOND = re.compile(rb"[\x80-\xff]")
+NON_ASCII = re.compile(rb"[\x80-\xff]")
 # Bytes beyond ASCII, and bytes of a line: more of them say no more.
 EVIDENCE, LINE = 500, 4000
 # Natural logarithms of the chances of a letter the language does not put there, of a sign that
 # texts use, and of another. Letters of a language come to -9 or more, on the average.
 STRANGE, USUAL_SIGN, OTHER_SIGN = -16.0, -8.0, -14.0
-UNDEFINED, REPLACED = -24.0, "\ufffd"  # a byte that the encoding leaves open
+UNDEFINED = -24.0  # a byte that the encoding leaves open
 SIGNS = frozenset(
     "\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u2013\u2014\u2026\u2022\u20ac\xa0\xd7«»°§·©®¿¡ºª№±²³½µ£"
 )
@@ -126,13 +272,13 @@ SENSELESS = -9.8
 def guess(body: bytes) -> str:
     """Return the encoding; nothing when the bytes read like no text in any known here."""
     sample = excerpt(body)
-    beyond = len(BEYOND.findall(sample))
+    non_ascii = len(NON_ASCII.findall(sample))
     scores = {encoding: score(sample, encoding) for encoding in CANDIDATES}
     best = max(scores, key=lambda encoding: scores[encoding])
-    if scores[best] >= SENSELESS * beyond:
+    if scores[best] >= SENSELESS * non_ascii:
         return best
     if share(sample) < LATIN_SHARE:
-        return best if REPLACED in body.decode(COMMONEST, errors="replace") else COMMONEST
+        return best if REPLACEMENT in body.decode(COMMONEST, errors="replace") else COMMONEST
     matches = from_bytes(body, cp_isolation=EASTERN)
     return next((each.encoding for each in matches if is_eastern(str(each)[:EVIDENCE])), "")
 
@@ -146,35 +292,35 @@ def is_eastern(text: str) -> bool:
 def excerpt(body: bytes) -> bytes:
     """Return the lines that hold bytes beyond ASCII, until there are enough of these."""
     lines: list[bytes] = []
-    found = 0
+    count = 0
     for line in body.splitlines():
-        if first := BEYOND.search(line):
+        if first := NON_ASCII.search(line):
             start = max(0, first.start() - LINE // 10)
             lines.append(line[start : start + LINE])
-            found += len(BEYOND.findall(lines[-1]))
-        if found > EVIDENCE:
+            count += len(NON_ASCII.findall(lines[-1]))
+        if count > EVIDENCE:
             break
     return b" \n ".join(lines)
 
 
 def share(sample: bytes) -> float:
     """Return how much of the letters lies beyond ASCII."""
-    beyond = len(BEYOND.findall(sample))
-    return beyond / (beyond + len(re.findall(rb"[A-Za-z]", sample)))
+    non_ascii = len(NON_ASCII.findall(sample))
+    return non_ascii / (non_ascii + len(re.findall(rb"[A-Za-z]", sample)))
 
 
 def score(sample: bytes, encoding: str) -> float:
     """Return the logarithm of how likely the bytes beyond ASCII are as a text so encoded."""
     text = normalize("NFC", sample.decode(encoding, errors="replace")).lower()
     prior = 0.0 if encoding == COMMONEST else -RARE if encoding in RARELY else -USUAL
-    beyond = len(BEYOND.findall(sample))
+    non_ascii = len(NON_ASCII.findall(sample))
     is_latin = share(sample) < LATIN_SHARE
-    if is_latin != (encoding in LATIN) and (is_latin or beyond > FEW):
-        prior += AGAINST * beyond
-    return prior + likeness(f" {text} ", CANDIDATES[encoding])
+    if is_latin != (encoding in LATIN) and (is_latin or non_ascii > FEW):
+        prior += AGAINST * non_ascii
+    return prior + likelihood(f" {text} ", CANDIDATES[encoding])
 
 
-def likeness(text: str, languages: Sequence[str]) -> float:
+def likelihood(text: str, languages: Sequence[str]) -> float:
     """Return how likely the characters beyond ASCII are, in the language that has it highest.
 
     The text begins and ends with a space.
@@ -184,10 +330,10 @@ def likeness(text: str, languages: Sequence[str]) -> float:
     signs = 0.0
     for place in (place for place, sign in enumerate(text) if not sign.isascii()):
         if letters[place] == " ":
-            signs += of_sign(text[place - 1 : place + 2])
+            signs += sign_likelihood(text[place - 1 : place + 2])
         else:
-            grams.update(around(letters, place))
-    return signs + max(of_letters(grams, language) for language in languages)
+            grams.update(ngrams(letters, place))
+    return signs + max(letters_likelihood(grams, language) for language in languages)
 
 
 def as_letter(sign: str) -> str:
@@ -196,7 +342,7 @@ def as_letter(sign: str) -> str:
     return sign if category(sign)[0] in "LM" and sign not in SIGNS else " "
 
 
-def around(letters: str, place: int) -> Iterator[str]:
+def ngrams(letters: str, place: int) -> Iterator[str]:
     """Yield the letter, the two pairs and the triple it is in."""
     yield letters[place]
     yield letters[place - 1 : place + 1]
@@ -204,10 +350,10 @@ def around(letters: str, place: int) -> Iterator[str]:
     yield letters[place - 1 : place + 2]
 
 
-def of_sign(around: str) -> float:
+def sign_likelihood(around: str) -> float:
     """Return how likely the sign in the middle is between its neighbours."""
     before, sign, after = tuple(around)
-    if sign == REPLACED:
+    if sign == REPLACEMENT:
         return UNDEFINED
     is_inside = before.isalpha() and after.isalpha() and sign not in WITHIN_WORDS
     if is_inside or category(sign)[0] == "C":
@@ -215,155 +361,9 @@ def of_sign(around: str) -> float:
     return USUAL_SIGN if sign in SIGNS else OTHER_SIGN
 
 
-def of_letters(grams: Mapping[str, int], language: str) -> float:
+def letters_likelihood(grams: Mapping[str, int], language: str) -> float:
     """Return how likely the letters are in a language; four of the counted are of each."""
     place = profiles().langlist.index(language)
     known = profiles().word_lang_prob_map
     chances = ((count, known[gram][place] if gram in known else 0) for gram, count in grams.items())
     return sum(n * max(STRANGE, math.log(p) if p else STRANGE) for n, p in chances) / 4
-
-
-# UTF-32 first: its little-endian mark begins with that of UTF-16.
-MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
-# All bytes are ASCII, and these lead into another set of letters and back.
-ESCAPE, ESCAPED = re.compile(rb"\x1b\$(?:[@B]|\(D)"), "iso2022_jp_ext"
-SAMPLE = 8192
-CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
-# Neither letters nor signs nor spaces.
-SENSELESS_CATEGORIES = frozenset({"Cc", "Cn", "Co", "Cs"})
-# A text is still in an encoding with at most so many bad bytes for each good letter beyond ASCII,
-# or with a single one in a short text.
-FEW_SHARE, ONE = 0.1, 0.5
-REPLACEMENT = "\ufffd"
-BYTEWISE = ("cp125", "cp8", "iso8859", "koi8", "mac")  # how those begin in which a letter is a byte
-
-Decoded = tuple[str, list[str]]  # and warnings
-
-
-def decode(body: bytes, charset: str = "") -> Decoded:
-    """Return the text and warnings. Raises Unreadable for binary and undecodable content.
-
-    `charset` is what the file says it is in: that counts when the bytes are such a text.
-    """
-    if not body.strip():
-        raise Unreadable("it is empty")
-    for mark, encoding in MARKS:
-        if body.startswith(mark):
-            return mended(body, encoding)
-    if is_binary(body[:SAMPLE]):
-        if encoding := wide(body[:SAMPLE]):
-            text, warnings = mended(body, encoding)
-            return text, [f"no byte order mark: read as {encoding}", *warnings]
-        raise Unreadable("it is a binary file and not text")
-    if not charset:
-        return unmarked(body)
-    encoding = codec(charset)
-    if encoding and (found := trusting(body, encoding)):
-        return found
-    text, warnings = unmarked(body)
-    return text, [doubt(charset), *warnings]
-
-
-def recoded(body: bytes, charset: str) -> tuple[bytes, list[str]]:
-    """Return a text as UTF-8 with its mark, when it is in the encoding its server says it is in.
-
-    The mark outweighs what the text then says about itself, as the server's word does in browsers
-    (https://encoding.spec.whatwg.org/#decode). Otherwise return it as it is; and warnings.
-    """
-    if body.startswith(tuple(mark for mark, _ in MARKS)) or is_binary(body[:SAMPLE]):
-        return body, []
-    encoding = codec(charset)
-    if encoding and (found := trusting(body, encoding)):
-        return codecs.BOM_UTF8 + found[0].encode("utf-8", "replace"), found[1]
-    return body, [doubt(charset)] if body.strip() else []
-
-
-def doubt(charset: str) -> str:
-    """Return a warning about what a text is said to be in."""
-    return f"said to be in {charset[:40]!r}, which it is not, or which is not known here"
-
-
-def trusting(body: bytes, encoding: str) -> Decoded | None:
-    """Return a text that is said to be in an encoding; None when it is not, nor in UTF-8.
-
-    Where a letter is a byte nearly all bytes are a text, but hardly any are UTF-8 by chance: such
-    bytes were saved as UTF-8 by something that left alone what the text says.
-    """
-    is_utf8 = is_in(body, "utf-8")
-    if is_in(body, encoding) and not (is_utf8 and encoding.startswith(BYTEWISE)):
-        return body.decode(encoding), []
-    if is_utf8:
-        return body.decode(), [] if body.isascii() else [f"said to be in {encoding}, and is UTF-8"]
-    return nearly(body, "utf-8") or nearly(body, encoding)
-
-
-def unmarked(body: bytes) -> Decoded:
-    """Return a text that does not say what it is in."""
-    if ESCAPE.search(body) and is_in(body, ESCAPED):
-        return body.decode(ESCAPED), [f"read as {ESCAPED}"]
-    if is_in(body, "utf-8"):
-        return body.decode(), []
-    if found := nearly(body, "utf-8"):
-        return found
-    encoding = guess(body)
-    if not encoding:
-        raise Unreadable("its encoding is not known here; save it as UTF-8")
-    text, warnings = mended(body, encoding)
-    return text, [f"not UTF-8: read as {encoding}", *warnings]
-
-
-def is_in(body: bytes, encoding: str) -> bool:
-    """Tell whether every byte is of a text in that encoding."""
-    try:
-        body.decode(encoding)
-    except UnicodeError:
-        return False
-    return True
-
-
-def mended(body: bytes, encoding: str) -> Decoded:
-    """Return the text, a few bad bytes replaced. Raises Unreadable when they are too many."""
-    if is_in(body, encoding):
-        return body.decode(encoding), []
-    if found := nearly(body, encoding):
-        return found
-    raise Unreadable(f"it is not {encoding}, as it seemed to be; save it as UTF-8")
-
-
-def nearly(body: bytes, encoding: str) -> Decoded | None:
-    """Return the text when only few of its bytes are bad; None when that is not its encoding."""
-    text = body.decode(encoding, errors="replace")
-    bad = text.count(REPLACEMENT)
-    good = len(re.findall(r"[^\0-\x7f]", text)) - bad
-    if bad > max(1, FEW_SHARE * good) or bad > ONE * good:
-        return None
-    places = "1 damaged place" if bad == 1 else f"{bad:,} damaged places"
-    return text, [f"{places}: what stood there is no {encoding}"]
-
-
-def is_binary(sample: bytes) -> bool:
-    """Tell a picture or an archive from text by the control characters in it."""
-    return b"\0" in sample or len(sample.translate(None, CONTROL)) < 0.98 * len(sample)
-
-
-def wide(sample: bytes) -> str:
-    """Return the form of UTF-16 or UTF-32 in which the bytes are a text; nothing when in none."""
-    for encoding in WIDE:
-        try:
-            text = codecs.getincrementaldecoder(encoding)().decode(sample)
-        except UnicodeDecodeError:
-            continue
-        senseless = sum(
-            category(sign) in SENSELESS_CATEGORIES and not sign.isspace() for sign in text
-        )
-        # A text has spaces, or ends of lines; random bytes that are all letters have none.
-        if text and not senseless and re.search(r"[ \n\u3000-\u3002]", text):
-            return encoding
-    return ""

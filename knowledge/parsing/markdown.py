@@ -1,4 +1,4 @@
-"""Markdown: a page with what its front matter says about it."""
+"""Markdown: a page with what its front matter says about it; MDX, and text without markup."""
 
 import re
 from typing import Any
@@ -7,7 +7,7 @@ import frontmatter
 import yaml
 
 from knowledge.parsing.encoding import decode
-from knowledge.parsing.normalization import normalise, uniform
+from knowledge.parsing.normalization import clean_characters, collapse_blank_lines, normalise
 from knowledge.parsing.outline import title
 from knowledge.parsing.parsed_page import Limits, Page, as_date, as_language, as_list, as_text
 
@@ -19,10 +19,21 @@ def parse(body: bytes, _: Limits) -> list[Page]:
     return [page(body)]
 
 
+def parse_mdx(body: bytes, _: Limits) -> list[Page]:
+    """Return the page of an MDX file: Markdown with components in it. Raises Unreadable."""
+    return [page(body, mdx=True)]
+
+
+def parse_text(body: bytes, _: Limits) -> list[Page]:
+    """Return the page of a text file. Raises Unreadable."""
+    text, warnings = decode(body)
+    return [Page(content=collapse_blank_lines(clean_characters(text)), warnings=warnings)]
+
+
 def page(body: bytes, *, mdx: bool = False) -> Page:
     """Return the page; with `mdx`, components count as tags. Raises Unreadable."""
     text, warnings = decode(body)
-    about, text, problem = front_matter(uniform(text))
+    about, text, problem = front_matter(clean_characters(text))
     content = normalise(text, mdx=mdx)
     return Page(
         content=content,
@@ -41,12 +52,12 @@ def page(body: bytes, *, mdx: bool = False) -> Page:
 
 def front_matter(text: str) -> tuple[dict[str, Any], str, list[str]]:
     """Return the front matter, the text after it, and what is wrong with it."""
-    found = FRONT_MATTER.match(text)
-    if not found:
+    match = FRONT_MATTER.match(text)
+    if not match:
         return {}, text, ["no front matter"]
-    rest = text[found.end() :]
+    rest = text[match.end() :]
     try:
-        about, _ = frontmatter.parse(found[0].strip() + "\n")
+        about, _ = frontmatter.parse(match[0].strip() + "\n")
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         return {}, rest, [f"front matter left out: {reason(error)}"]
     if not about:

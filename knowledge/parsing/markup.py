@@ -7,7 +7,7 @@ from dataclasses import replace
 from bs4 import BeautifulSoup, Tag
 from markdownify import ATX, MarkdownConverter
 
-from knowledge.parsing.normalization import ABSOLUTE, collapsed, uniform
+from knowledge.parsing.normalization import ABSOLUTE, clean_characters, collapse_blank_lines
 from knowledge.parsing.tables import WIDEST, Cell, sentences
 
 # Signs that only lead to the place they stand at.
@@ -56,7 +56,9 @@ class Converter(MarkdownConverter):
         code = code_lines(el)
         if "_inline" in parent_tags:
             return f"`{' '.join(code.split())}`" if code.strip() else ""
-        fence = "`" * max([3, *(len(found.strip()) + 1 for found in FENCE.findall(code))])
+        fence = "`" * max(
+            [3, *(len(fence_of_code.strip()) + 1 for fence_of_code in FENCE.findall(code))]
+        )
         return f"\n\n{fence}{language(el)}\n{code}\n{fence}\n\n" if code.strip() else ""
 
     def convert_sup(self, el: Tag, text: str, parent_tags: Context) -> str:
@@ -86,12 +88,15 @@ class Converter(MarkdownConverter):
 
     def convert_table(self, el: Tag, text: str, parent_tags: Context) -> str:
         """Make each row a sentence of a list."""
-        rows = [[self.cell(each) for each in own(row, "td", "th")] for row in own(el, "tr")]
-        said = sentences(named(rows))
+        rows = [
+            [self.cell(each) for each in own_elements(row, "td", "th")]
+            for row in own_elements(el, "tr")
+        ]
+        lines = sentences(with_headers(rows))
         if "_inline" in parent_tags:
-            return f" {' | '.join(said)} "
-        listed = "".join(f"- {sentence}\n" for sentence in said)
-        return f"\n\n{text.strip()}\n\n{listed}\n"
+            return f" {' | '.join(lines)} "
+        items = "".join(f"- {sentence}\n" for sentence in lines)
+        return f"\n\n{text.strip()}\n\n{items}\n"
 
     def cell(self, el: Tag) -> Cell:
         """Return a cell of the table."""
@@ -109,23 +114,23 @@ def markdown(html: str) -> str:
     soup = BeautifulSoup(html, "html.parser")
     for table in soup.find_all("table"):
         if is_layout(table):
-            dissolve(table)
-    return collapsed(uniform(Converter().convert_soup(soup)))
+            unwrap(table)
+    return collapse_blank_lines(clean_characters(Converter().convert_soup(soup)))
 
 
-def own(el: Tag, *names: str) -> Iterator[Tag]:
+def own_elements(el: Tag, *tag_names: str) -> Iterator[Tag]:
     """Yield the elements of these names inside, but not those of a table within."""
     for child in el.children:
         if isinstance(child, Tag):
-            if child.name in names:
+            if child.name in tag_names:
                 yield child
             elif child.name != "table":
-                yield from own(child, *names)
+                yield from own_elements(child, *tag_names)
 
 
 def is_layout(table: Tag) -> bool:
     """Tell whether a table only places parts of a page beside each other."""
-    rows = [list(own(row, "td", "th")) for row in own(table, "tr")]
+    rows = [list(own_elements(row, "td", "th")) for row in own_elements(table, "tr")]
     if table.get("role") == "presentation":
         return True
     if table.find("th") is None and all(len(row) < 2 for row in rows):
@@ -135,16 +140,18 @@ def is_layout(table: Tag) -> bool:
     return any(len(cell.get_text()) > LONGEST_CELL for row in rows for cell in row)
 
 
-def dissolve(table: Tag) -> None:
+def unwrap(table: Tag) -> None:
     """Make a table's cells parts of the page; the numbers beside lines of code go."""
-    for cell in (cell for row in own(table, "tr") for cell in own(row, "td", "th")):
+    for cell in (
+        cell for row in own_elements(table, "tr") for cell in own_elements(row, "td", "th")
+    ):
         if "linenos" in (cell.get("class") or []):
             cell.clear()
         cell.name = "div"
     table.name = "div"
 
 
-def named(rows: list[list[Cell]]) -> list[list[Cell]]:
+def with_headers(rows: list[list[Cell]]) -> list[list[Cell]]:
     """Return the rows with the first as headers where it looks like that and no cell says so."""
     if len(rows) < 2 or any(cell.is_header for row in rows for cell in row):
         return rows
@@ -178,6 +185,6 @@ def language(pre: Tag) -> str:
     around = [*pre.find_all("code")[:1], pre, *list(pre.parents)[:2]]
     for el in around:
         for name in [*(el.get("class") or []), f"language-{el.get('data-language') or ''}"]:
-            if found := LANGUAGE.fullmatch(name):
-                return found[1]
+            if match := LANGUAGE.fullmatch(name):
+                return match[1]
     return ""

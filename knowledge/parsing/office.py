@@ -1,4 +1,4 @@
-"""Office: the parts of a Word or PowerPoint file, unpacked within limits."""
+"""Office: what Word and PowerPoint share: parts unpacked within limits, charts, equations."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ NAMELESS = ("microsoft word", "powerpoint presentation", "presentation", "docume
 Parts = dict[str, bytes]  # name within the archive → XML
 
 
-def unpacked(body: bytes, limits: Limits) -> Parts:
+def unpack(body: bytes, limits: Limits) -> Parts:
     """Return the XML parts of an Office file. Raises Unreadable.
 
     Everything in the archive is unpacked and counted, pictures too, whatever size it claims.
@@ -46,7 +46,7 @@ def unpacked(body: bytes, limits: Limits) -> Parts:
         )
     parts: Parts = {}
     total = 0
-    with damage_told(), ZipFile(BytesIO(body)) as archive:
+    with damage_as_unreadable(), ZipFile(BytesIO(body)) as archive:
         for name in archive.namelist():
             content = bytearray()
             with archive.open(name) as member:
@@ -60,23 +60,23 @@ def unpacked(body: bytes, limits: Limits) -> Parts:
                     if name.endswith((".xml", ".rels")):
                         content += block
             if content:
-                parts[name] = plain(bytes(content))
+                parts[name] = without_declarations(bytes(content))
     return parts
 
 
-def plain(xml: bytes) -> bytes:
+def without_declarations(xml: bytes) -> bytes:
     """Return the XML; raise Unreadable when it declares anything, such as entities.
 
     No Office program does. Null bytes are those of UTF-16.
     """
-    start = xml.replace(b"\0", b"")
-    if b"<!DOCTYPE" in start or b"<!ENTITY" in start:
+    text = xml.replace(b"\0", b"")
+    if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
         raise Unreadable("it declares XML entities, which no Office file needs: it may be hostile")
     return xml
 
 
 @contextmanager
-def damage_told() -> Iterator[None]:
+def damage_as_unreadable() -> Iterator[None]:
     """Raise Unreadable for whatever a broken file makes a parser stumble over."""
     try:
         yield
@@ -86,36 +86,36 @@ def damage_told() -> Iterator[None]:
         raise Unreadable("it is damaged: parts of it are missing or cannot be read") from error
 
 
-def tree(parts: Parts, name: str) -> Element:
+def parse_part(parts: Parts, name: str) -> Element:
     """Return a part as elements. Raises KeyError when there is none, ParseError when broken."""
     root: Element = fromstring(parts[name], forbid_dtd=True)
     return root
 
 
-def related(parts: Parts, name: str) -> dict[str, str]:
+def relationships(parts: Parts, name: str) -> dict[str, str]:
     """Return the parts that one refers to, by the ids it does it with. Raises ParseError."""
     folder, file = split(name)
     relations = f"{folder}/_rels/{file}.rels"
     if relations not in parts:
         return {}
     return {
-        each.get("Id", ""): normpath(join("/", folder, each.get("Target", ""))).lstrip("/")
-        for each in tree(parts, relations)
-        if each.get("TargetMode") != "External"
+        relation.get("Id", ""): normpath(join("/", folder, relation.get("Target", ""))).lstrip("/")
+        for relation in parse_part(parts, relations)
+        if relation.get("TargetMode") != "External"
     }
 
 
-def reference(element: Element, name: str = "id") -> str:
+def relationship_id(element: Element, name: str = "id") -> str:
     """Return the id by which an element refers to another part; nothing when it does not."""
     return next((value for key, value in element.items() if key.endswith(f"}}{name}")), "")
 
 
-def said_of_itself(parts: Parts) -> tuple[str, date | None]:
+def properties(parts: Parts) -> tuple[str, date | None]:
     """Return the title and the last change that the file's properties name, where they do."""
     if "docProps/core.xml" not in parts:
         return "", None
-    with damage_told():
-        core = tree(parts, "docProps/core.xml")
+    with damage_as_unreadable():
+        core = parse_part(parts, "docProps/core.xml")
     title = as_text(core.findtext(f"{DUBLIN}title"))
     if title.lower().startswith(NAMELESS):
         title = ""
@@ -124,31 +124,33 @@ def said_of_itself(parts: Parts) -> tuple[str, date | None]:
 
 def chart(root: Element) -> list[str]:
     """Return a chart as its title and a list with the values of each category."""
-    series = [(texts(each, "tx"), each) for each in root.iterfind(".//{*}ser")]
-    columns = [[" ".join(name), *texts(each, "val", "yVal")] for name, each in series]
-    categories = next((found for _, each in series if (found := texts(each, "cat", "xVal"))), [])
+    series = [(series_values(line, "tx"), line) for line in root.iterfind(".//{*}ser")]
+    columns = [[" ".join(name), *series_values(line, "val", "yVal")] for name, line in series]
+    categories = next(
+        (values for _, line in series if (values := series_values(line, "cat", "xVal"))), []
+    )
     rows = zip_longest(["", *categories], *columns, fillvalue="")
     title = root.find("{*}chart/{*}title")
-    said = "".join(each.text or "" for each in title.iterfind(".//{*}t")) if title else ""
-    return [said, listed(sentences(from_texts(list(rows))))]
+    heading = "".join(line.text or "" for line in title.iterfind(".//{*}t")) if title else ""
+    return [heading, as_list_items(sentences(from_texts(list(rows))))]
 
 
-def texts(series: Element, *names: str) -> list[str]:
+def series_values(series: Element, *names: str) -> list[str]:
     """Return the values kept with the first part of a series that has one of these names."""
     for name in names:
-        found = series.find(f"{{*}}{name}")
-        if found is not None:
-            return [each.text or "" for each in found.iterfind(".//{*}v")]
+        values = series.find(f"{{*}}{name}")
+        if values is not None:
+            return [each.text or "" for each in values.iterfind(".//{*}v")]
     return []
 
 
 def diagram(root: Element) -> list[str]:
     """Return the texts of a diagram's nodes as a list."""
     nodes = ("".join(each.itertext()).strip() for each in root.iterfind(".//{*}pt/{*}t"))
-    return [listed([" ".join(text.split()) for text in nodes if text])]
+    return [as_list_items([" ".join(text.split()) for text in nodes if text])]
 
 
-def listed(lines: list[str]) -> str:
+def as_list_items(lines: list[str]) -> str:
     """Return lines as a list."""
     return "\n".join(f"- {line}" for line in lines)
 
@@ -168,95 +170,95 @@ def latex(element: Element) -> str:
         return element.text or ""
     if name.endswith("Pr"):
         return ""
-    return WRITERS.get(name, inside)(element)
+    return WRITERS.get(name, content_of)(element)
 
 
-def inside(element: Element | None) -> str:
+def content_of(element: Element | None) -> str:
     """Return what stands inside an element, in order."""
     return "".join(map(latex, element)) if element is not None else ""
 
 
-def part(element: Element, name: str) -> str:
+def argument(element: Element, name: str) -> str:
     """Return one part of an element: its numerator, its base."""
-    return inside(element.find(M + name)).strip()
+    return content_of(element.find(M + name)).strip()
 
 
-def sign(element: Element, name: str, default: str) -> str:
+def property_sign(element: Element, name: str, default: str) -> str:
     """Return a sign that the element's properties choose."""
-    found = element.find(f"*/{M}{name}")
-    return found.get(f"{M}val", "") if found is not None else default
+    element_property = element.find(f"*/{M}{name}")
+    return element_property.get(f"{M}val", "") if element_property is not None else default
 
 
-def parts(element: Element, name: str = "e") -> Iterator[str]:
+def arguments(element: Element, name: str = "e") -> Iterator[str]:
     """Yield all parts of that name."""
-    return (inside(each).strip() for each in element.findall(M + name))
+    return (content_of(each).strip() for each in element.findall(M + name))
 
 
 def scripts(element: Element) -> str:
     """Return what stands below and above."""
-    low, high = part(element, "sub"), part(element, "sup")
+    low, high = argument(element, "sub"), argument(element, "sup")
     return (f"_{{{low}}}" if low else "") + (f"^{{{high}}}" if high else "")
 
 
 def fraction(element: Element) -> str:
     """Return a fraction; one without a bar is a binomial."""
-    command = r"\binom" if sign(element, "type", "bar") == "noBar" else r"\frac"
-    return f"{command}{{{part(element, 'num')}}}{{{part(element, 'den')}}}"
+    command = r"\binom" if property_sign(element, "type", "bar") == "noBar" else r"\frac"
+    return f"{command}{{{argument(element, 'num')}}}{{{argument(element, 'den')}}}"
 
 
-def root(element: Element) -> str:
+def radical(element: Element) -> str:
     """Return a root."""
-    degree = part(element, "deg")
-    return rf"\sqrt{f'[{degree}]' if degree else ''}{{{part(element, 'e')}}}"
+    degree = argument(element, "deg")
+    return rf"\sqrt{f'[{degree}]' if degree else ''}{{{argument(element, 'e')}}}"
 
 
 def operator(element: Element) -> str:
     """Return a sum, a product or an integral."""
-    mark = sign(element, "chr", "∫")
-    return f"{OPERATORS.get(mark, mark)}{scripts(element)} {part(element, 'e')}"
+    mark = property_sign(element, "chr", "∫")
+    return f"{OPERATORS.get(mark, mark)}{scripts(element)} {argument(element, 'e')}"
 
 
-def delimited(element: Element) -> str:
+def delimiters(element: Element) -> str:
     """Return what stands in brackets."""
-    begin, end = sign(element, "begChr", "("), sign(element, "endChr", ")")
-    between = sign(element, "sepChr", "|")
-    return rf"\left{begin or '.'}{between.join(parts(element))}\right{end or '.'}"
+    begin, end = property_sign(element, "begChr", "("), property_sign(element, "endChr", ")")
+    between = property_sign(element, "sepChr", "|")
+    return rf"\left{begin or '.'}{between.join(arguments(element))}\right{end or '.'}"
 
 
 def function(element: Element) -> str:
     """Return a function and what it is of."""
-    name = part(element, "fName")
+    name = argument(element, "fName")
     word = name.split("_")[0].split("^")[0]
     command = "\\" + name if word in FUNCTIONS else name
-    return f"{command} {part(element, 'e')}"
+    return f"{command} {argument(element, 'e')}"
 
 
-def accented(element: Element) -> str:
+def accent(element: Element) -> str:
     """Return what stands under an accent."""
-    command = ACCENTS.get(sign(element, "chr", "\u0302"), "hat")
-    return f"\\{command}{{{part(element, 'e')}}}"
+    command = ACCENTS.get(property_sign(element, "chr", "\u0302"), "hat")
+    return f"\\{command}{{{argument(element, 'e')}}}"
 
 
 def matrix(element: Element) -> str:
     """Return a matrix."""
-    rows = r" \\ ".join(" & ".join(parts(row)) for row in element.findall(f"{M}mr"))
+    rows = r" \\ ".join(" & ".join(arguments(row)) for row in element.findall(f"{M}mr"))
     return rf"\begin{{matrix}}{rows}\end{{matrix}}"
 
 
 WRITERS: dict[str, Callable[[Element], str]] = {
     "f": fraction,
-    "sSup": lambda each: part(each, "e") + scripts(each),
-    "sSub": lambda each: part(each, "e") + scripts(each),
-    "sSubSup": lambda each: part(each, "e") + scripts(each),
-    "sPre": lambda each: "{}" + scripts(each) + part(each, "e"),
-    "limLow": lambda each: f"{part(each, 'e')}_{{{part(each, 'lim')}}}",
-    "limUpp": lambda each: f"{part(each, 'e')}^{{{part(each, 'lim')}}}",
-    "rad": root,
+    "sSup": lambda each: argument(each, "e") + scripts(each),
+    "sSub": lambda each: argument(each, "e") + scripts(each),
+    "sSubSup": lambda each: argument(each, "e") + scripts(each),
+    "sPre": lambda each: "{}" + scripts(each) + argument(each, "e"),
+    "limLow": lambda each: f"{argument(each, 'e')}_{{{argument(each, 'lim')}}}",
+    "limUpp": lambda each: f"{argument(each, 'e')}^{{{argument(each, 'lim')}}}",
+    "rad": radical,
     "nary": operator,
-    "d": delimited,
+    "d": delimiters,
     "func": function,
-    "acc": accented,
-    "bar": lambda each: rf"\overline{{{part(each, 'e')}}}",
+    "acc": accent,
+    "bar": lambda each: rf"\overline{{{argument(each, 'e')}}}",
     "m": matrix,
-    "eqArr": lambda each: r" \\ ".join(parts(each)),
+    "eqArr": lambda each: r" \\ ".join(arguments(each)),
 }

@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from knowledge.parsing.normalization import is_heading, tokens, uniform
+from knowledge.parsing.normalization import block_tokens, clean_characters, is_heading
 
 # Describing a document and cutting it follow each other, and several threads may be at it.
 LATEST = 4
@@ -23,17 +23,17 @@ class Start(NamedTuple):
 @lru_cache(maxsize=LATEST)
 def block_starts(content: str) -> tuple[Start, ...]:
     """Return where the blocks of a text begin, in order; list items are blocks of their own."""
-    return tuple(found(uniform(content)))
+    return tuple(outer_blocks(clean_characters(content)))
 
 
-def found(content: str) -> Iterator[Start]:
+def outer_blocks(content: str) -> Iterator[Start]:
     """Yield the outermost blocks. What a quotation or an item holds is theirs."""
-    blocks = tokens(content, mdx=False)
+    blocks = block_tokens(content, mdx=False)
     for place, token in enumerate(blocks):
         if token.map is None or token.type.endswith("_list_open"):
             continue
-        if is_heading(token) and (said := blocks[place + 1].content):
-            yield Start(token.map[0], token.type, said, int(token.tag[1]))
+        if is_heading(token) and (heading := blocks[place + 1].content):
+            yield Start(token.map[0], token.type, heading, int(token.tag[1]))
         elif token.level == 0 or (token.type == "list_item_open" and token.level == 1):
             yield Start(token.map[0], token.type)
 
@@ -45,16 +45,16 @@ def headings(content: str) -> list[Start]:
 
 def bodies(content: str) -> Iterator[str]:
     """Yield what stands under each heading, up to the next."""
-    lines = uniform(content).splitlines(keepends=True)
+    lines = clean_characters(content).splitlines(keepends=True)
     blocks = block_starts(content)
     begins = [*(start.line for start in blocks), len(lines)]
-    headed = [place for place, start in enumerate(blocks) if start.heading]
-    for place, following in pairwise([*headed, len(blocks)]):
-        yield "".join(lines[begins[place + 1] : begins[following]])
+    heading_places = [place for place, start in enumerate(blocks) if start.heading]
+    for place, next_place in pairwise([*heading_places, len(blocks)]):
+        yield "".join(lines[begins[place + 1] : begins[next_place]])
 
 
-def title(content: str, said: str = "") -> str:
+def title(content: str, file_title: str = "") -> str:
     """Return the first heading of level 1, else what the file says, else the first heading."""
-    headed = headings(content)
-    first = next((each.heading for each in headed if each.level == 1), "")
-    return first or said or (headed[0].heading if headed else "")
+    starts = headings(content)
+    first = next((each.heading for each in starts if each.level == 1), "")
+    return first or file_title or (starts[0].heading if starts else "")

@@ -1,4 +1,4 @@
-"""Page: what a parser makes of a file, and what reading one may take."""
+"""Parsed page: what a parser makes of a file, and what reading one may take."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-from knowledge.parsing.normalization import collapsed, uniform
+from knowledge.parsing.normalization import clean_characters, collapse_blank_lines
 from knowledge.postgres_text import storable
 
 
@@ -42,7 +42,7 @@ class Page:
                 object.__setattr__(self, name, [storable(text) for text in value])
 
 
-def assembled(sheets: Iterable[tuple[int, Sequence[str]]]) -> tuple[str, list[tuple[int, int]]]:
+def assemble(sheets: Iterable[tuple[int, Sequence[str]]]) -> tuple[str, list[tuple[int, int]]]:
     """Return the blocks of numbered pages as one text, and where in it each page begins.
 
     The second is as in `Page.starts`. Pages without text begin nowhere.
@@ -50,8 +50,8 @@ def assembled(sheets: Iterable[tuple[int, Sequence[str]]]) -> tuple[str, list[tu
     lines: list[str] = []
     starts: list[tuple[int, int]] = []
     for number, blocks in sheets:
-        said = [collapsed(uniform(block)) for block in blocks]
-        text = "\n\n".join(block for block in said if block)
+        texts = [collapse_blank_lines(clean_characters(block)) for block in blocks]
+        text = "\n\n".join(block for block in texts if block)
         if text:
             lines += [""] if lines else []
             starts.append((len(lines), number))
@@ -76,9 +76,9 @@ def as_date(value: Any) -> date | None:
         return value.date()
     if isinstance(value, date):
         return value
-    found = re.match(r"\d{4}-\d\d-\d\d", as_text(value))
+    match = re.match(r"\d{4}-\d\d-\d\d", as_text(value))
     try:
-        return date.fromisoformat(found[0]) if found else None
+        return date.fromisoformat(match[0]) if match else None
     except ValueError:
         return None
 

@@ -11,18 +11,18 @@ from xml.etree.ElementTree import Element
 from knowledge.errors import Unreadable
 from knowledge.parsing.office import (
     Parts,
+    as_list_items,
     chart,
-    damage_told,
+    damage_as_unreadable,
     diagram,
     latex,
-    listed,
-    reference,
-    related,
-    said_of_itself,
-    tree,
-    unpacked,
+    parse_part,
+    properties,
+    relationship_id,
+    relationships,
+    unpack,
 )
-from knowledge.parsing.parsed_page import Limits, Page, assembled
+from knowledge.parsing.parsed_page import Limits, Page, assemble
 from knowledge.parsing.tables import Cell, sentences
 
 DECK = "ppt/presentation.xml"
@@ -42,34 +42,37 @@ class Slide:
 
 def parse(body: bytes, limits: Limits) -> list[Page]:
     """Return the page of a presentation: all its slides. Raises Unreadable."""
-    parts = unpacked(body, limits)
-    title, changed = said_of_itself(parts)
-    with damage_told():
+    parts = unpack(body, limits)
+    title, last_change = properties(parts)
+    with damage_as_unreadable():
         names = slide_names(parts)
         if len(names) > limits.max_pages:
             raise Unreadable(
                 f"it has {len(names):,} slides, more than {limits.max_pages:,} (PARSE_MAX_PAGES)"
             )
         slides = [(number, slide(parts, name)) for number, name in enumerate(names, start=1)]
-    said = [(number, each) for number, each in slides if each.title or any(each.blocks)]
-    content, starts = assembled(
-        (number, [f"# {each.title or f'Slide {number}'}", *each.blocks]) for number, each in said
+    slides_with_text = [
+        (number, content) for number, content in slides if content.title or any(content.blocks)
+    ]
+    content, starts = assemble(
+        (number, [f"# {content.title or f'Slide {number}'}", *content.blocks])
+        for number, content in slides_with_text
     )
-    first = next((each.title for _, each in said if each.title), "")
-    return [Page(content, title=first or title, last_updated=changed, starts=starts)]
+    first = next((content.title for _, content in slides_with_text if content.title), "")
+    return [Page(content, title=first or title, last_updated=last_change, starts=starts)]
 
 
 def slide_names(parts: Parts) -> list[str]:
     """Return the parts that are slides, in the order they are shown."""
-    targets = related(parts, DECK)
-    listed = tree(parts, DECK).iterfind("{*}sldIdLst/{*}sldId")
-    return [targets[reference(each)] for each in listed]
+    targets = relationships(parts, DECK)
+    ids = parse_part(parts, DECK).iterfind("{*}sldIdLst/{*}sldId")
+    return [targets[relationship_id(slide_id)] for slide_id in ids]
 
 
 def slide(parts: Parts, name: str) -> Slide:
     """Return one slide with its notes."""
-    targets = related(parts, name)
-    shapes = list(flattened(tree(parts, name).find("{*}cSld/{*}spTree")))
+    targets = relationships(parts, name)
+    shapes = list(flatten(parse_part(parts, name).find("{*}cSld/{*}spTree")))
     titles = [shape for shape in shapes if placeholder(shape) in TITLES]
     title = " ".join(" ".join(paragraph_texts(shape)) for shape in titles)
     blocks = [
@@ -81,27 +84,27 @@ def slide(parts: Parts, name: str) -> Slide:
     return Slide(" ".join(title.split()), [*blocks, *notes(parts, targets)])
 
 
-def flattened(group: Element | None) -> Iterator[Element]:
+def flatten(group: Element | None) -> Iterator[Element]:
     """Yield the shapes of a group and of the groups within."""
     for shape in group if group is not None else ():
-        name = local(shape)
+        name = local_name(shape)
         if name == "grpSp":
-            yield from flattened(shape)
+            yield from flatten(shape)
         elif name == "AlternateContent":
-            yield from flattened(shape.find("{*}Choice"))
+            yield from flatten(shape.find("{*}Choice"))
         else:
             yield shape
 
 
-def local(element: Element) -> str:
+def local_name(element: Element) -> str:
     """Return an element's name without its namespace: there are two for everything."""
     return element.tag.rpartition("}")[2]
 
 
 def placeholder(shape: Element) -> str:
     """Return what a shape holds the place of: "title", "body"; nothing for others."""
-    found = shape.find("*/{*}nvPr/{*}ph")
-    return found.get("type", "obj") if found is not None else ""
+    element = shape.find("*/{*}nvPr/{*}ph")
+    return element.get("type", "obj") if element is not None else ""
 
 
 def shape_blocks(parts: Parts, targets: dict[str, str], shape: Element) -> Iterator[str]:
@@ -111,13 +114,13 @@ def shape_blocks(parts: Parts, targets: dict[str, str], shape: Element) -> Itera
     table = shape.find(".//{*}tbl")
     drawing = shape.find("{*}graphic/{*}graphicData")
     if table is not None:
-        yield listed(sentences(list(table_rows(table))))
+        yield as_list_items(sentences(list(table_rows(table))))
     elif drawing is not None:
-        for each in drawing:
-            if local(each) == "chart":
-                yield from chart(tree(parts, targets[reference(each)]))
-            elif local(each) == "relIds":
-                yield from diagram(tree(parts, targets[reference(each, "dm")]))
+        for graphic in drawing:
+            if local_name(graphic) == "chart":
+                yield from chart(parse_part(parts, targets[relationship_id(graphic)]))
+            elif local_name(graphic) == "relIds":
+                yield from diagram(parse_part(parts, targets[relationship_id(graphic, "dm")]))
     else:
         yield text_block(shape, has_bullets=placeholder(shape) in BULLETED)
 
@@ -146,20 +149,20 @@ def paragraph_texts(element: Element) -> list[str]:
 
 def text_block(shape: Element, *, has_bullets: bool = False) -> str:
     """Return a shape's paragraphs, those with bullets or numbers as lists."""
-    said = ""
+    text_so_far = ""
     was_item = False
-    for each in shape.iterfind("{*}txBody/{*}p"):
-        mark, text = bullet(each, has_bullets=has_bullets), text_of(each).strip()
+    for paragraph in shape.iterfind("{*}txBody/{*}p"):
+        mark, text = bullet(paragraph, has_bullets=has_bullets), text_of(paragraph).strip()
         if text:
-            said += ("\n" if was_item and mark else "\n\n") + mark + text
+            text_so_far += ("\n" if was_item and mark else "\n\n") + mark + text
             was_item = bool(mark)
-    return said.strip("\n")
+    return text_so_far.strip("\n")
 
 
 def bullet(paragraph: Element, *, has_bullets: bool) -> str:
     """Return what a paragraph begins with: its place in a list, or nothing."""
     about = paragraph.find("{*}pPr")
-    marks = {local(each) for each in about} if about is not None else set()
+    marks = {local_name(each) for each in about} if about is not None else set()
     if "buNone" in marks or not (has_bullets or marks & {"buChar", "buAutoNum", "buBlip"}):
         return ""
     level = int(about.get("lvl", 0)) if about is not None else 0
@@ -168,26 +171,26 @@ def bullet(paragraph: Element, *, has_bullets: bool) -> str:
 
 def text_of(paragraph: Element) -> str:
     """Return the text of a paragraph, equations too."""
-    said = ""
-    for each in paragraph:
-        match local(each):
+    text = ""
+    for child in paragraph:
+        match local_name(child):
             case "r" | "fld":
-                said += each.findtext("{*}t") or ""
+                text += child.findtext("{*}t") or ""
             case "br":
-                said += "\n"
+                text += "\n"
             case "m":
-                said += "".join(f"${latex(equation).strip()}$" for equation in each)
+                text += "".join(f"${latex(equation).strip()}$" for equation in child)
             case "AlternateContent":
-                choice = each.find("{*}Choice")
-                said += text_of(choice) if choice is not None else ""
-    return said
+                choice = child.find("{*}Choice")
+                text += text_of(choice) if choice is not None else ""
+    return text
 
 
 def notes(parts: Parts, targets: dict[str, str]) -> Iterator[str]:
     """Yield what the speaker's notes say."""
     for name in targets.values():
         if name.startswith("ppt/notesSlides/") and name in parts:
-            for shape in flattened(tree(parts, name).find("{*}cSld/{*}spTree")):
+            for shape in flatten(parse_part(parts, name).find("{*}cSld/{*}spTree")):
                 text = text_block(shape) if placeholder(shape) == "body" else ""
                 if text:
                     yield f"Notes:\n\n{text}"

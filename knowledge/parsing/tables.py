@@ -33,7 +33,7 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     A cell that covers several rows is said in each, one that covers several columns once. Without
     headers the cells stand beside each other.
     """
-    table = spread(rows)
+    table = expand_spans(rows)
     count = header_rows(table)
     names = [
         " ".join(dict.fromkeys(cell.text for cell in column if cell.text))
@@ -41,11 +41,11 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     ]
     if count == len(table):
         return ["; ".join(name for name, _ in groupby(names) if name)] if any(names) else []
-    said = (sentence(row, names) for row in table[count:])
-    return [text for text in said if text]
+    row_sentences = (sentence(row, names) for row in table[count:])
+    return [text for text in row_sentences if text]
 
 
-def spread(rows: Sequence[Row]) -> list[list[Cell]]:
+def expand_spans(rows: Sequence[Row]) -> list[list[Cell]]:
     """Return the table with a cell at each place it covers, all rows equally wide."""
     width = min(WIDEST, max((widths(rows)), default=0))
     below: dict[int, tuple[Cell, int]] = {}  # column → cell from above, rows it still covers
@@ -85,13 +85,13 @@ def header_rows(table: Sequence[Row]) -> int:
 
 def sentence(row: Row, names: Sequence[str]) -> str:
     """Return one row; headers within it name what follows them when no column has a name."""
-    said: list[str] = []
+    parts: list[str] = []
     for _, group in groupby(enumerate(row), key=lambda each: id(each[1])):
         place, cell = next(group)
         if cell.text:
             is_all = 1 < len(row) <= cell.columns
             name = names[place] if names and not is_all else ""
-            said.append(f"{name}: {cell.text}" if name else cell.text)
-    if not names and len(said) > 1 and row[0].is_header and row[0].text:
-        return f"{said[0]}: {'; '.join(said[1:])}"
-    return "; ".join(said)
+            parts.append(f"{name}: {cell.text}" if name else cell.text)
+    if not names and len(parts) > 1 and row[0].is_header and row[0].text:
+        return f"{parts[0]}: {'; '.join(parts[1:])}"
+    return "; ".join(parts)

@@ -15,7 +15,7 @@ from genai_prices import Usage, calc_price
 from knowledge import providers
 from knowledge.embedding import MODEL, Embedder, registry
 from knowledge.errors import KnowledgeError
-from knowledge.ingestion.store import take_turns
+from knowledge.ingestion.store import lock_collection
 from knowledge.models import Chunk, ChunkVector, Collection, DocumentVector, Section, SectionVector
 from knowledge.reindex.backfill import Watch, fill, missing, text
 from knowledge.reindex.switchover import Comparison, compare, switch

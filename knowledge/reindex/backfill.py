@@ -14,7 +14,7 @@ from pgvector import HalfVector
 
 from knowledge import chunking
 from knowledge.embedding import Embedder, Vectors
-from knowledge.ingestion.store import take_turns
+from knowledge.ingestion.store import lock_collection
 from knowledge.models import Chunk, Collection, Document
 
 CHUNKS_AT_ONCE = 64  # about two seconds' work of this machine
@@ -119,7 +119,7 @@ def unfinished(collection: Collection, model: str) -> Iterator[list[str]]:
 def insert_means(collection: Collection, model: str, documents: Sequence[str]) -> None:
     """Store the vectors of documents and their sections, of those that still are."""
     with transaction.atomic(), connection.cursor() as cursor:
-        take_turns(collection)
+        lock_collection(collection)
         still = Document.objects.filter(pk__in=documents).values_list("pk", flat=True)
         values: dict[str, Any] = {
             "collection": collection.pk,

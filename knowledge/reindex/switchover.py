@@ -17,7 +17,7 @@ from knowledge import calibration
 from knowledge.calibration import own_questions
 from knowledge.embedding import Embedder, registry
 from knowledge.errors import EmbeddingUnavailable
-from knowledge.ingestion.store import take_turns
+from knowledge.ingestion.store import lock_collection
 from knowledge.models import Collection, Copy, Ingest
 from knowledge.reindex.backfill import fill, is_whole
 
@@ -148,7 +148,7 @@ def switch(collection: Collection, embedder: Embedder) -> int:
     for left in reversed(range(ROUNDS)):
         with transaction.atomic():
             # No document can be stored between the look and the switch.
-            take_turns(collection)
+            lock_collection(collection)
             if is_whole(collection, embedder.name) or not left:
                 collection.embedding_model = embedder.name
                 collection.save(update_fields=["embedding_model"])

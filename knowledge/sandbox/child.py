@@ -30,14 +30,14 @@ def send(pipe: IO[bytes], body: bytes) -> None:
     pipe.flush()
 
 
-def receive(pipe: IO[bytes], most: int) -> bytes | None:
+def receive(pipe: IO[bytes], limit: int) -> bytes | None:
     """Return the next frame; None when the other side is gone.
 
-    Raises ValueError for a frame of more than `most` bytes, before any of them is read.
+    Raises ValueError for a frame of more than `limit` bytes, before any of them is read.
     """
     header = pipe.read(LENGTH)
     length = int.from_bytes(header, "big")
-    if len(header) == LENGTH and length > most:
+    if len(header) == LENGTH and length > limit:
         raise ValueError(length)
     body = pipe.read(length) if len(header) == LENGTH else b""
     return body if len(header) == LENGTH and len(body) == length else None
@@ -52,15 +52,15 @@ def main() -> None:
     """Answer requests until there are none: a name, a charset and a body each, as three frames."""
     die_with_parent()
     limits = Limits(**json.loads(sys.argv[1]))
-    requests, answers = private_pipes()
+    requests, answers = take_pipes()
     confine(limits)
-    sys.excepthook = partial(confess, answers)
+    sys.excepthook = partial(report_crash, answers)
     send(answers, b"ready")
     while (name := receive(requests, BODY)) is not None:
         charset, body = receive(requests, BODY), receive(requests, BODY)
         if charset is None or body is None:
             break
-        grant_time(limits)
+        limit_cpu_time(limits)
         send(answers, answer(name.decode(), body, limits, charset.decode()))
 
 
@@ -70,11 +70,11 @@ def answer(name: str, body: bytes, limits: Limits, charset: str) -> bytes:
         pages = [asdict(page) for page in parse(name, body, limits, charset=charset)]
         text = json.dumps({"pages": pages}, default=str, ensure_ascii=False).encode()
     except Unreadable as error:
-        return said("refused", str(error))
+        return outcome_without_pages("refused", str(error))
     except MemoryError:
         return EXHAUSTED
     if len(text) > limits.max_expanded_bytes:
-        return said(
+        return outcome_without_pages(
             "refused",
             f"it comes to more than {limits.max_expanded_bytes:,} bytes of text "
             "(PARSE_MAX_EXPANDED_BYTES)",
@@ -82,19 +82,22 @@ def answer(name: str, body: bytes, limits: Limits, charset: str) -> bytes:
     return text
 
 
-def said(outcome: str, value: str) -> bytes:
+def outcome_without_pages(outcome: str, value: str) -> bytes:
     """Return an answer without pages."""
     return json.dumps({outcome: value}).encode()
 
 
-def confess(
+def report_crash(
     answers: BinaryIO, kind: type[BaseException], _: BaseException, __: TracebackType | None
 ) -> None:
     """Tell what kind of error a parser died of; its message may quote the file."""
-    send(answers, EXHAUSTED if kind is MemoryError else said("failed", kind.__name__))
+    send(
+        answers,
+        EXHAUSTED if kind is MemoryError else outcome_without_pages("failed", kind.__name__),
+    )
 
 
-def private_pipes() -> tuple[BinaryIO, BinaryIO]:
+def take_pipes() -> tuple[BinaryIO, BinaryIO]:
     """Return the pipes of stdin and stdout, which from now on lead nowhere for everybody else."""
     pipes = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -105,20 +108,20 @@ def private_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 def confine(limits: Limits) -> None:
     """Take from this process what no parser needs."""
-    bounded(resource.RLIMIT_AS, limits.memory_mb * MEGABYTE)
-    bounded(resource.RLIMIT_NOFILE, FILES)
-    bounded(resource.RLIMIT_NPROC, 0)
-    bounded(resource.RLIMIT_FSIZE, 0)
-    bounded(resource.RLIMIT_CORE, 0)
+    limit_resource(resource.RLIMIT_AS, limits.memory_mb * MEGABYTE)
+    limit_resource(resource.RLIMIT_NOFILE, FILES)
+    limit_resource(resource.RLIMIT_NPROC, 0)
+    limit_resource(resource.RLIMIT_FSIZE, 0)
+    limit_resource(resource.RLIMIT_CORE, 0)
 
 
-def bounded(what: int, most: int) -> None:
+def limit_resource(what: int, limit: int) -> None:
     """Set a limit where the system knows it: macOS doesn't limit the address space."""
     with suppress(ValueError, OSError):
-        resource.setrlimit(what, (most, most))
+        resource.setrlimit(what, (limit, limit))
 
 
-def grant_time(limits: Limits) -> None:
+def limit_cpu_time(limits: Limits) -> None:
     """Allow the processor time of one more file, should nobody be left to look at the clock."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = int(used.ru_utime + used.ru_stime) + limits.seconds + 1

@@ -42,8 +42,8 @@ class Child:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.served = 0  # files
-        self.inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_UNIT
+        self.files_read = 0
+        self.memory_at_start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_UNIT
         try:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", COMMAND, json.dumps(asdict(limits))],
@@ -57,7 +57,7 @@ class Child:
         except OSError as error:
             raise ParserUnavailable from error
         with self.alarm(START_SECONDS):
-            greeting = self.heard()
+            greeting = self.receive_answer()
         if greeting is None:
             self.end()
             raise ParserUnavailable
@@ -76,17 +76,17 @@ class Child:
             send(pipe(self.process.stdin), name.encode("utf-8", "replace"))
             send(pipe(self.process.stdin), charset.encode("utf-8", "replace"))
             send(pipe(self.process.stdin), body)
-            answer = self.heard()
+            answer = self.receive_answer()
         if answer is not None and not late:
-            self.served += 1
+            self.files_read += 1
             return answer
         if late:
             raise Unreadable(
                 f"reading it took longer than {self.limits.seconds} seconds (PARSE_SECONDS)"
             )
-        raise Unreadable(self.death())
+        raise Unreadable(self.cause_of_death())
 
-    def heard(self) -> bytes | None:
+    def receive_answer(self) -> bytes | None:
         """Return the next answer; None when the child is gone. Raises Unreadable if too long."""
         try:
             return receive(pipe(self.process.stdout), self.limits.max_expanded_bytes)
@@ -114,16 +114,18 @@ class Child:
             timer.cancel()
             timer.join()
 
-    def death(self) -> str:
+    def cause_of_death(self) -> str:
         """Return what a file made the child die of. Some libraries die where memory ends."""
         _, status, used = os.wait4(self.process.pid, 0)
         self.process.returncode = code = os.waitstatus_to_exitcode(status)
-        how = f"died of {Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        ending = f"died of {Signals(-code).name}" if code < 0 else f"ended with status {code}"
         # What the parent had in memory counts as the child's from before it was another program.
-        most = max(self.limits.memory_mb * MEGABYTE / 2, self.inherited)
-        if code == -SIGABRT or used.ru_maxrss * MAXRSS_UNIT > most:
-            how += f", for want of more memory than {self.limits.memory_mb:,} MB (PARSE_MEMORY_MB)"
-        return f"reading it, the parser {how}"
+        memory_limit = max(self.limits.memory_mb * MEGABYTE / 2, self.memory_at_start)
+        if code == -SIGABRT or used.ru_maxrss * MAXRSS_UNIT > memory_limit:
+            ending += (
+                f", for want of more memory than {self.limits.memory_mb:,} MB (PARSE_MEMORY_MB)"
+            )
+        return f"reading it, the parser {ending}"
 
     def end(self) -> None:
         """Kill the child and let go of its pipes."""
@@ -158,7 +160,7 @@ class Reader:
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or configured()
+        self.limits = limits or limits_from_settings()
         self.child: Child | None = None
 
     def __enter__(self) -> Self:
@@ -180,7 +182,7 @@ class Reader:
         it is in, where there was one. Raises Unreadable with the reason, and
         ParserUnavailable when no child can be started.
         """
-        answer = self.answered(name, body, charset)
+        answer = self.ask_child(name, body, charset)
         if answer.exhausted:
             raise Unreadable(
                 f"reading it took more than {self.limits.memory_mb:,} MB of memory "
@@ -190,9 +192,9 @@ class Reader:
             raise Unreadable(f"it is damaged, or unlike any file known here ({answer.failed})")
         if answer.refused:
             raise Unreadable(answer.refused)
-        return answer.pages, noted(answer.pages)
+        return answer.pages, distinct_warnings(answer.pages)
 
-    def answered(self, name: str, body: bytes, charset: str) -> Answer:
+    def ask_child(self, name: str, body: bytes, charset: str) -> Answer:
         """Return what a child says; one that ran out of memory gets a successor.
 
         What earlier files left behind is not this file's doing, so a used child's word does not
@@ -211,16 +213,16 @@ class Reader:
                 raise Unreadable("the parser's answer is none") from error
             if answer.failed or answer.exhausted:
                 self.close()
-            if not (answer.exhausted and child.served > 1):
+            if not (answer.exhausted and child.files_read > 1):
                 return answer
 
 
-def noted(pages: Sequence[Page]) -> list[str]:
+def distinct_warnings(pages: Sequence[Page]) -> list[str]:
     """Return the warnings of all pages, each once."""
     return list(dict.fromkeys(warning for page in pages for warning in page.warnings))
 
 
-def configured() -> Limits:
+def limits_from_settings() -> Limits:
     """Return the limits of the settings."""
     return Limits(
         memory_mb=settings.PARSE_MEMORY_MB,

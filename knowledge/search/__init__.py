@@ -5,18 +5,26 @@ from dataclasses import asdict, replace
 
 from django.conf import settings
 
-from knowledge.search import cache, expansion, results
+from knowledge.search import cache, expansion, explainer, results
 from knowledge.search.confidence import Verdict, judge
-from knowledge.search.explainer import explain as explained
 from knowledge.search.explanation import Explanation, Wording
-from knowledge.search.levels import Weighed, weigh
-from knowledge.search.results import Beside, Found, Passage, Quality, neighbours
+from knowledge.search.levels import WeighedChunks, weigh
+from knowledge.search.results import Passage, Quality, SearchResult, Surroundings, neighbours
 from knowledge.search.scope import Scope, scope_of
 from knowledge.search.selection import select
-from knowledge.search.sql import Milliseconds, timed, together
-from knowledge.search.vector import Encoded, encode
+from knowledge.search.sql import Milliseconds, one_transaction, timed
+from knowledge.search.vector import WordingVectors, encode
 
-__all__ = ["Beside", "Explanation", "Found", "Passage", "Quality", "find", "neighbours", "search"]
+__all__ = [
+    "Explanation",
+    "Passage",
+    "Quality",
+    "SearchResult",
+    "Surroundings",
+    "find",
+    "neighbours",
+    "search",
+]
 
 
 def search(
@@ -29,7 +37,7 @@ def search(
     audience: str = "",
     explain: bool = False,
     reuse: str = "",
-) -> Found:
+) -> SearchResult:
     """Return at most `limit` passages (SEARCH_RESULTS_LIMIT) that could answer `question`.
 
     `collections` are names; none means all but those that are only searched by name.
@@ -42,46 +50,46 @@ def search(
     """
     milliseconds: Milliseconds = {}
     with timed(milliseconds, "scope"):
-        where = scope_of(collections, languages, audience)
-    wordings, made = expansion.wordings(question, alternative, where)
-    most = limit or settings.SEARCH_RESULTS_LIMIT
-    key = cache.place(wordings, where, most, reuse) if reuse and not explain else ""
-    found = cache.take(key, milliseconds)
-    if found is None:
+        scope = scope_of(collections, languages, audience)
+    wordings, expansion_note = expansion.wordings(question, alternative, scope)
+    count = limit or settings.SEARCH_RESULTS_LIMIT
+    key = cache.cache_key(wordings, scope, count, reuse) if reuse and not explain else ""
+    result = cache.get(key, milliseconds)
+    if result is None:
         with timed(milliseconds, "embedding"):
-            vectors, error = encode(wordings, where.models)
-        found = find(
-            wordings, vectors, where, limit=most, explain=explain, milliseconds=milliseconds
+            vectors, error = encode(wordings, scope.models)
+        result = search_with_vectors(
+            wordings, vectors, scope, limit=count, explain=explain, milliseconds=milliseconds
         )
-        found = replace(found, error=error, stats=found.stats | {"cached": False})
-        cache.keep(key, found)
-    return replace(found, stats=found.stats | {"expansion": made})
+        result = replace(result, error=error, stats=result.stats | {"cached": False})
+        cache.put(key, result)
+    return replace(result, stats=result.stats | {"expansion": expansion_note})
 
 
-def find(
+def search_with_vectors(
     wordings: Sequence[Wording],
-    vectors: Encoded,
-    where: Scope,
+    vectors: WordingVectors,
+    scope: Scope,
     *,
     limit: int,
     explain: bool = False,
     milliseconds: Milliseconds,
-) -> Found:
+) -> SearchResult:
     """Return the passages for wordings whose vectors are known."""
-    with together():
-        weighed = weigh(wordings, vectors, where, milliseconds)
+    with one_transaction():
+        weighed = weigh(wordings, vectors, scope, milliseconds)
         with timed(milliseconds, "selection"):
             best, cosines = weighed.best(), weighed.cosines()
             selection = select(weighed, best, limit)
-            asked = results.ask([weighed.parts[place].chunk for place in selection.results])
-            verdict = judged(weighed, best, cosines, where)
-            found = results.received(asked)
-        explanation = explained(weighed, selection, vectors, where) if explain else None
-    return Found(
+            query = results.ask([weighed.parts[place].chunk for place in selection.results])
+            verdict = judge_selection(weighed, best, cosines, scope)
+            candidates = results.fetch(query)
+        explanation = explainer.explain(weighed, selection, vectors, scope) if explain else None
+    return SearchResult(
         passages=tuple(
-            found[chunk].passage(float(weighed.scores[place]), cosines[place])
+            candidates[chunk].passage(float(weighed.scores[place]), cosines[place])
             for place in selection.results
-            if (chunk := weighed.parts[place].chunk) in found
+            if (chunk := weighed.parts[place].chunk) in candidates
         ),
         quality=verdict.quality,
         no_context=verdict.no_context,
@@ -89,15 +97,15 @@ def find(
             "hits": weighed.hits(),
             "ms": milliseconds,
             "candidates": len(weighed.parts),
-            "chunks": where.chunks,
+            "chunks": scope.chunks,
             **asdict(verdict),
         },
         explain=explanation,
     )
 
 
-def judged(
-    weighed: Weighed, best: Sequence[int], cosines: Sequence[float | None], where: Scope
+def judge_selection(
+    weighed: WeighedChunks, best: Sequence[int], cosines: Sequence[float | None], scope: Scope
 ) -> Verdict:
     """Return how far the chunks can be trusted, however many of them are results."""
     shares = weighed.shares()
@@ -105,7 +113,7 @@ def judged(
     return judge(
         [cosines[place] for place in nearest],
         [shares[place] for place in nearest],
-        [where.bars[weighed.parts[place].collection] for place in nearest],
+        [scope.bars[weighed.parts[place].collection] for place in nearest],
         min_hits=settings.SEARCH_MIN_HITS,
-        chunks=where.chunks,
+        chunks=scope.chunks,
     )

@@ -1,4 +1,4 @@
-"""Recent: what a search found is found again without searching, while nothing changed.
+"""Cache: what a search found is found again without searching, while nothing changed.
 
 Redis keeps ids and scores, and not a word of a document: texts are read from PostgreSQL each time,
 so what was deleted is never shown again. Every change of a collection has a number, which is part
@@ -17,7 +17,7 @@ import redis
 from django.conf import settings
 
 from knowledge.search.explanation import Wording
-from knowledge.search.results import Found, load
+from knowledge.search.results import SearchResult, load
 from knowledge.search.scope import Scope
 from knowledge.search.sql import Milliseconds, array_literal, rows, timed
 
@@ -35,14 +35,14 @@ PATIENCE_SECONDS = 0.25
 
 
 @cache
-def connection(url: str) -> "redis.Redis":
+def client(url: str) -> "redis.Redis":
     """Return this process's client."""
     return redis.Redis.from_url(
         url, socket_timeout=PATIENCE_SECONDS, socket_connect_timeout=PATIENCE_SECONDS
     )
 
 
-def place(wordings: Sequence[Wording], where: Scope, limit: int, owner: str) -> str:
+def cache_key(wordings: Sequence[Wording], where: Scope, limit: int, owner: str) -> str:
     """Return the key under which an equal search of the same owner finds what this one does.
 
     Empty when CACHE_SEARCH_SECONDS is 0: nothing is kept.
@@ -50,7 +50,7 @@ def place(wordings: Sequence[Wording], where: Scope, limit: int, owner: str) -> 
     if not settings.CACHE_SEARCH_SECONDS:
         return ""
     # Of another's search nobody may notice even that there was one.
-    told = [
+    parts = [
         owner,
         [asdict(each) for each in wordings],
         asdict(where),
@@ -58,52 +58,54 @@ def place(wordings: Sequence[Wording], where: Scope, limit: int, owner: str) -> 
         [getattr(settings, name) for name in SETTINGS],
         rows(REVISIONS, {"collections": array_literal(where.collections)}),
     ]
-    said = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
-    return PREFIX + blake2b(said, digest_size=20).hexdigest()
+    text = json.dumps(parts, ensure_ascii=False).encode("utf-8", "replace")
+    return PREFIX + blake2b(text, digest_size=20).hexdigest()
 
 
-def take(key: str, milliseconds: Milliseconds) -> Found | None:
+def get(key: str, milliseconds: Milliseconds) -> SearchResult | None:
     """Return what an equal search found; None when none did lately, or part of it is gone."""
-    kept = fetched(key) if key else None
-    if kept is None:
+    entry = stored_entry(key) if key else None
+    if entry is None:
         return None
     with timed(milliseconds, "selection"):
-        chunks = load([chunk for chunk, _, _ in kept["chunks"]])
-    if len(chunks) < len(kept["chunks"]):
+        chunks = load([chunk for chunk, _, _ in entry["chunks"]])
+    if len(chunks) < len(entry["chunks"]):
         return None
-    return Found(
+    return SearchResult(
         passages=tuple(
-            chunks[chunk].passage(score, cosine) for chunk, score, cosine in kept["chunks"]
+            chunks[chunk].passage(score, cosine) for chunk, score, cosine in entry["chunks"]
         ),
-        quality=kept["quality"],
-        no_context=kept["no_context"],
-        stats=kept["stats"] | {"ms": milliseconds, "cached": True},
+        quality=entry["quality"],
+        no_context=entry["no_context"],
+        stats=entry["stats"] | {"ms": milliseconds, "cached": True},
     )
 
 
-def keep(key: str, found: Found) -> None:
+def put(key: str, result: SearchResult) -> None:
     """Keep what a search found for CACHE_SEARCH_SECONDS; not what it found with half its means."""
-    if not key or found.error:
+    if not key or result.error:
         return
-    kept = {
-        "chunks": [[each.chunk_id, each.score, each.cosine] for each in found.passages],
-        "quality": found.quality,
-        "no_context": found.no_context,
-        "stats": {name: value for name, value in found.stats.items() if name != "ms"},
+    entry = {
+        "chunks": [
+            [passage.chunk_id, passage.score, passage.cosine] for passage in result.passages
+        ],
+        "quality": result.quality,
+        "no_context": result.no_context,
+        "stats": {name: value for name, value in result.stats.items() if name != "ms"},
     }
     try:
-        store = connection(settings.REDIS_URL)
-        store.set(key, json.dumps(kept), ex=settings.CACHE_SEARCH_SECONDS)
+        redis_client = client(settings.REDIS_URL)
+        redis_client.set(key, json.dumps(entry), ex=settings.CACHE_SEARCH_SECONDS)
     except redis.RedisError as error:
         log.info("what a search found was not kept: %s", error)
 
 
-def fetched(key: str) -> dict[str, Any] | None:
+def stored_entry(key: str) -> dict[str, Any] | None:
     """Return what is kept under a key; nothing while Redis is away."""
     try:
-        said: Any = connection(settings.REDIS_URL).get(key)
+        text: Any = client(settings.REDIS_URL).get(key)
     except redis.RedisError as error:
         log.info("what a search found could not be looked up: %s", error)
         return None
-    kept: dict[str, Any] | None = json.loads(said) if said else None
-    return kept
+    entry: dict[str, Any] | None = json.loads(text) if text else None
+    return entry

@@ -1,4 +1,4 @@
-"""Quality: whether what was found can carry an answer. Pure functions."""
+"""Confidence: whether what was found can carry an answer. Pure functions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,24 +73,27 @@ def judge(
     cosine (no embedding), keyword hits are at best good.
     """
     needed = max(1, min(min_hits, min_hits * chunks // COMPARED))
-    known = [place for place, cosine in enumerate(cosines) if cosine is not None]
-    if not known:
-        enough = len(cosines) >= needed
-        quality: Quality = "good" if enough else "poor"
+    places_with_cosine = [place for place, cosine in enumerate(cosines) if cosine is not None]
+    if not places_with_cosine:
+        is_enough = len(cosines) >= needed
+        quality: Quality = "good" if is_enough else "poor"
         threshold = bars[0].threshold if bars else 0.0
-        return Verdict(quality, not enough, len(cosines), None, None, threshold)
-    near = framed([cosines[place] or 0.0 for place in known], [bars[place] for place in known])
-    values = confidences(near.cosines, [shares[place] for place in known])
-    sure = max(values)
-    usable = sum(each >= near.bar.threshold - near.bar.scale for each in values)
-    excellent = sure >= near.bar.threshold + EXCELLENT
-    poor = sure < near.bar.threshold or (usable < needed and not excellent)
+        return Verdict(quality, not is_enough, len(cosines), None, None, threshold)
+    scaled = on_one_scale(
+        [cosines[place] or 0.0 for place in places_with_cosine],
+        [bars[place] for place in places_with_cosine],
+    )
+    values = confidences(scaled.cosines, [shares[place] for place in places_with_cosine])
+    confidence = max(values)
+    usable = sum(value >= scaled.bar.threshold - scaled.bar.scale for value in values)
+    excellent = confidence >= scaled.bar.threshold + EXCELLENT
+    poor = confidence < scaled.bar.threshold or (usable < needed and not excellent)
     quality = "poor" if poor else "excellent" if excellent else "good"
-    return Verdict(quality, poor, usable, near.best, sure, near.bar.threshold)
+    return Verdict(quality, poor, usable, scaled.best, confidence, scaled.bar.threshold)
 
 
 @dataclass(frozen=True)
-class Framed:
+class ScaledCosines:
     """Cosines as if all passages were of one collection, that of the best."""
 
     cosines: list[float]
@@ -98,7 +101,7 @@ class Framed:
     best: float  # cosine as it was
 
 
-def framed(cosines: Sequence[float], bars: Sequence[Bar]) -> Framed:
+def on_one_scale(cosines: Sequence[float], bars: Sequence[Bar]) -> ScaledCosines:
     """Return cosines of several collections, perhaps of several embedding models, as of one.
 
     What lies as many scales above its own threshold is as good.
@@ -106,4 +109,4 @@ def framed(cosines: Sequence[float], bars: Sequence[Bar]) -> Framed:
     above = [(each - bar.threshold) / bar.scale for each, bar in zip(cosines, bars, strict=True)]
     best = int(np.argmax(above))
     bar = bars[best]
-    return Framed([bar.threshold + each * bar.scale for each in above], bar, cosines[best])
+    return ScaledCosines([bar.threshold + each * bar.scale for each in above], bar, cosines[best])

@@ -29,7 +29,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Considered:
+class ConsideredChunk:
     """A chunk that some level named."""
 
     chunk_id: int
@@ -66,7 +66,7 @@ class Explanation:
 
     wordings: tuple[Wording, ...]
     weights: dict[str, float]  # level → its weight in the fusion
-    candidates: tuple[Considered, ...]
+    candidates: tuple[ConsideredChunk, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain dictionaries and lists."""

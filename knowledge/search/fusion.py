@@ -11,18 +11,18 @@ Scores = NDArray[np.float64]
 Thing = TypeVar("Thing")
 
 
-def fused(levels: Mapping[str, Scores], weights: Mapping[str, float]) -> Scores:
+def fuse(levels: Mapping[str, Scores], weights: Mapping[str, float]) -> Scores:
     """Return a score per candidate: the weighted sum of what the levels say.
 
     Scores, not ranks: ranks throw away by how much the first is better than the second, which is
     what tells how far a level can be trusted with this question. Each level holds a score per
     candidate, NaN where it knows none; that counts as the lowest it knows.
     """
-    weighted = [weights[level] * known(scores) for level, scores in levels.items()]
+    weighted = [weights[level] * fill_missing(scores) for level, scores in levels.items()]
     return np.asarray(np.sum(weighted, axis=0), dtype=np.float64)
 
 
-def known(scores: Scores) -> Scores:
+def fill_missing(scores: Scores) -> Scores:
     """Return each row with its lowest score where there is none, 0 when there is none at all."""
     missing = np.isnan(scores)
     if not missing.any():
@@ -31,13 +31,13 @@ def known(scores: Scores) -> Scores:
     return np.where(missing, np.where(np.isinf(lowest), 0.0, lowest), scores)
 
 
-def of_best(scores: Scores) -> Scores:
+def share_of_best(scores: Scores) -> Scores:
     """Return each row as parts of its highest: what words are worth differs by question."""
     best = scores.max(axis=-1, initial=0.0, keepdims=True)
     return np.asarray(scores / np.where(best > 0, best, 1.0), dtype=np.float64)
 
 
-def interleaved(models: Sequence[Scores]) -> Scores:
+def interleave(models: Sequence[Scores]) -> Scores:
     """Return the cosines of several embedding models on one scale, that of the first.
 
     Each (wordings, candidates), NaN for chunks that are another's. A model spreads its cosines in

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from knowledge.search import postings, sql
 from knowledge.search.fusion import Scores
 from knowledge.search.scope import Scope
-from knowledge.search.sql import Asked, Row, array_literal, together
+from knowledge.search.sql import Query, Row, array_literal, one_transaction
 
 # `word`: each configuration in scope stems the question; a word that one of them calls a stop word
 # is none, or "the" would be the rarest word of a collection with a single French page. Positions
@@ -79,18 +79,18 @@ class Words:
     def named(self, limit: int) -> list[int]:
         """Return the ids of the best `limit` chunks of each wording, as far as the lists tell."""
         chunks, owners = np.unique(self.chunks, return_inverse=True)
-        found: set[int] = set()
+        chunk_ids: set[int] = set()
         for weights in self.weights:
             sums = np.bincount(owners, weights[self.places] * self.impacts, len(chunks))
             best = np.argsort(-sums, kind="stable")[:limit]
-            found.update(chunks[best[sums[best] > 0]].tolist())
-        return sorted(found)
+            chunk_ids.update(chunks[best[sums[best] > 0]].tolist())
+        return sorted(chunk_ids)
 
-    def asked(self, chunks: Iterable[int]) -> Asked:
+    def query(self, chunks: Iterable[int]) -> Query:
         """Ask for what every word is worth in every one of the chunks."""
-        return Asked(IMPACTS, {"terms": self.terms, "chunks": array_literal(chunks)})
+        return Query(IMPACTS, {"terms": self.terms, "chunks": array_literal(chunks)})
 
-    def scores(self, chunks: Sequence[int], impacts: Asked) -> Scores:
+    def scores(self, chunks: Sequence[int], impacts: Query) -> Scores:
         """Return BM25 by wording and chunk, from what was asked; the ids are in order.
 
         As part of the most that any chunk could have, 0 to 1: a question of which half the words,
@@ -98,30 +98,32 @@ class Words:
         what the words are worth together is that most. 0 for a chunk without any of the words.
         """
         table = np.zeros((len(self.terms), len(chunks)))
-        ((of_chunks, places, worth),) = impacts.rows()
+        ((of_chunks, places, impacts_bytes),) = impacts.rows()
         if of_chunks and len(chunks):
-            found, known = sql.array(of_chunks, "bigint"), np.asarray(chunks)
-            columns = np.minimum(np.searchsorted(known, found), len(known) - 1)
-            there = known[columns] == found  # the others were deleted meanwhile
+            of_rows, ids = sql.array(of_chunks, "bigint"), np.asarray(chunks)
+            columns = np.minimum(np.searchsorted(ids, of_rows), len(ids) - 1)
+            is_present = ids[columns] == of_rows  # the others were deleted meanwhile
             terms = sql.array(places, "integer") - 1
-            table[terms[there], columns[there]] = sql.array(worth, "real")[there]
-        most = self.weights.sum(axis=1, keepdims=True)
-        return np.asarray(self.weights @ table / np.where(most > 0, most, 1.0))
+            table[terms[is_present], columns[is_present]] = sql.array(impacts_bytes, "real")[
+                is_present
+            ]
+        best_possible = self.weights.sum(axis=1, keepdims=True)
+        return np.asarray(self.weights @ table / np.where(best_possible > 0, best_possible, 1.0))
 
 
-def ask(wordings: Sequence[str], scope: Scope) -> Asked:
+def ask(wordings: Sequence[str], scope: Scope) -> Query:
     """Ask for the best postings of the words."""
-    condition = CONDITION.format(condition=scope.condition) if scope.condition else ""
+    filter_sql = CONDITION.format(condition=scope.condition) if scope.condition else ""
     values = scope.values | {
         # PostgreSQL's text cannot hold NUL.
         "wordings": [wording.replace("\0", " ") for wording in wordings],
         "configs": scope.configs,
         "read": postings.READ,
     }
-    return Asked(LISTS.format(condition=condition), values)
+    return Query(LISTS.format(condition=filter_sql), values)
 
 
-def received(lists: Sequence[Row], wordings: int, chunks: int) -> Words:
+def parse_words(lists: Sequence[Row], wordings: int, chunks: int) -> Words:
     """Return the words of so many wordings, weighed for so many chunks in scope.
 
     By BM25's inverse document frequency, Robertson and Zaragoza 2009, "The Probabilistic Relevance
@@ -130,31 +132,31 @@ def received(lists: Sequence[Row], wordings: int, chunks: int) -> Words:
     terms = {term: row for row, term in enumerate(dict.fromkeys(term for term, *_ in lists))}
     times, frequency = np.zeros((wordings, len(terms))), np.zeros(len(terms))
     chunks_of = [sql.array(sent, "bigint") for _, _, _, sent, _, _ in lists]
-    for (term, places, said, _, _, common), listed in zip(lists, chunks_of, strict=True):
-        times[np.array(places) - 1, terms[term]] = said
-        frequency[terms[term]] += max(len(listed), common or 0)
+    for (term, places, times_said, _, _, common), chunk_ids in zip(lists, chunks_of, strict=True):
+        times[np.array(places) - 1, terms[term]] = times_said
+        frequency[terms[term]] += max(len(chunk_ids), common or 0)
     rarity = np.log(1 + np.maximum(0.5, chunks - frequency + 0.5) / (frequency + 0.5))
     rows = np.array([terms[term] for term, *_ in lists], dtype=np.intp)
     return Words(
         terms=list(terms),
         weights=times * rarity,
-        chunks=joined(chunks_of),
+        chunks=concatenate(chunks_of),
         places=np.repeat(rows, [len(each) for each in chunks_of]),
-        impacts=joined([sql.array(sent, "real") for _, _, _, _, sent, _ in lists]),
+        impacts=concatenate([sql.array(sent, "real") for _, _, _, _, sent, _ in lists]),
     )
 
 
-def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def concatenate(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return the arrays as one; without any, an empty one."""
     return np.concatenate(arrays) if arrays else np.zeros(0, dtype=int)
 
 
-def alone(wordings: Sequence[str], scope: Scope, limit: int) -> Scores:
+def score_alone(wordings: Sequence[str], scope: Scope, limit: int) -> Scores:
     """Return BM25 of the best `limit` chunks of each wording; for measuring this level."""
-    with together():
+    with one_transaction():
         lists = ask(wordings, scope)
-    words = received(lists.rows(), len(wordings), scope.chunks)
-    named = words.named(limit)
-    with together():
-        impacts = words.asked(named)
-    return words.scores(named, impacts)
+    words = parse_words(lists.rows(), len(wordings), scope.chunks)
+    chunk_ids = words.named(limit)
+    with one_transaction():
+        impacts = words.query(chunk_ids)
+    return words.scores(chunk_ids, impacts)

@@ -10,12 +10,13 @@ from math import isnan
 
 import numpy as np
 
+from knowledge.embedding import Vectors
 from knowledge.search import keyword, vector
 from knowledge.search.explanation import Wording
-from knowledge.search.fusion import Scores, fused, interleaved, known, of_best
+from knowledge.search.fusion import Scores, fill_missing, fuse, interleave, share_of_best
 from knowledge.search.scope import Scope
-from knowledge.search.sql import Milliseconds, timed, together
-from knowledge.search.vector import Encoded, Part, Space, Vectors, likeness
+from knowledge.search.sql import Milliseconds, one_transaction, timed
+from knowledge.search.vector import Part, Space, WordingVectors, likeness
 
 # Of words, as part of the best chunk's, and of cosines. One set for all collections: on five judged
 # ones of different kinds the fusion beats words alone, vectors alone and reciprocal rank fusion of
@@ -27,7 +28,7 @@ LIMIT = 25
 
 
 @dataclass(frozen=True)
-class Weighed:
+class WeighedChunks:
     """The chunks that some level named, and what every level says of them."""
 
     parts: list[Part]
@@ -59,9 +60,12 @@ class Weighed:
         """
         if not self.spaces:
             return [None] * len(self.parts)
-        asked = [each.kind != "hyde" for each in self.wordings]
+        is_user_wording = [wording.kind != "hyde" for wording in self.wordings]
         # Each model's own: what a cosine is worth depends on the model.
-        rows = [each.spread(each.semantic(), len(self.parts))[asked] for each in self.spaces]
+        rows = [
+            space.spread(space.semantic(), len(self.parts))[is_user_wording]
+            for space in self.spaces
+        ]
         nearest = np.fmax.reduce(np.concatenate(rows), axis=0)
         return [None if isnan(cosine) else cosine for cosine in nearest.tolist()]
 
@@ -71,66 +75,76 @@ class Weighed:
 
 
 def weigh(
-    wordings: Sequence[Wording], vectors: Encoded, scope: Scope, milliseconds: Milliseconds
-) -> Weighed:
+    wordings: Sequence[Wording], vectors: WordingVectors, scope: Scope, milliseconds: Milliseconds
+) -> WeighedChunks:
     """Ask the levels; those that compare vectors only where there are any.
 
     Adds to `milliseconds` what each step took. While PostgreSQL is at one thing, this does another.
     """
-    with together():
+    with one_transaction():
         with timed(milliseconds, "keyword"):
             # The words of what no user said are a guess too many.
-            said = [each.text if each.kind != "hyde" else "" for each in wordings]
-            asked = keyword.ask(said, scope)
-            sent = {model: vector.texts(rows) for model, rows in vectors.items()}
-            lists = asked.rows()
+            texts = [each.text if each.kind != "hyde" else "" for each in wordings]
+            query = keyword.ask(texts, scope)
+            literals = {model: vector.vector_literals(rows) for model, rows in vectors.items()}
+            lists = query.rows()
         with timed(milliseconds, "vectors"):
-            walks = [vector.ask(rows, sent[model], model, scope) for model, rows in vectors.items()]
-            words = keyword.received(lists, len(said), scope.chunks)
-            found = {*words.named(LIMIT)}
-            found.update(chunk for walk in walks for (chunk,) in walk.rows())
+            vector_queries = [
+                vector.ask(rows, literals[model], model, scope) for model, rows in vectors.items()
+            ]
+            words = keyword.parse_words(lists, len(texts), scope.chunks)
+            chunk_ids = {*words.named(LIMIT)}
+            chunk_ids.update(chunk for walk in vector_queries for (chunk,) in walk.rows())
         with timed(milliseconds, "fusion"):
-            places, impacts = vector.ask_space(found, sent, scope.models), words.asked(found)
-            parts, seen = vector.received(places, vectors)
+            space_queries = vector.ask_space(chunk_ids, literals, scope.models)
+            impacts = words.query(chunk_ids)
+            parts, spaces = vector.parse_spaces(space_queries, vectors)
             shares = words.scores([each.chunk for each in parts], impacts)
-            levels = {"keyword": shares} | compared(seen, len(parts))
-            scores = combined(levels, wordings, seen)
-    return Weighed(parts, wordings, levels, scores, seen)
+            levels = {"keyword": shares} | vector_levels(spaces, len(parts))
+            scores = combine(levels, wordings, spaces)
+    return WeighedChunks(parts, wordings, levels, scores, spaces)
 
 
-def combined(
-    levels: Mapping[str, Scores], wordings: Sequence[Wording], seen: Sequence[Space]
+def combine(
+    levels: Mapping[str, Scores], wordings: Sequence[Wording], spaces: Sequence[Space]
 ) -> Scores:
     """Return a score per chunk, of all levels and wordings, each by its weight.
 
     Cosines count as they are once the wordings have moved towards what would be best without that.
     """
-    weights = [each.weight for each in wordings]
-    said = {level: over(rows, weights, level) for level, rows in levels.items()}
-    scores = fused(said, WEIGHTS)
-    if not seen:
+    weights = [wording.weight for wording in wordings]
+    over_levels = {level: over_wordings(rows, weights, level) for level, rows in levels.items()}
+    scores = fuse(over_levels, WEIGHTS)
+    if not spaces:
         return scores
-    moved = [each.spread(each.scale * each.moved(scores), len(scores)) for each in seen]
-    return fused(said | {"semantic": over(interleaved(moved), weights, "semantic")}, WEIGHTS)
+    moved_cosines = [
+        space.spread(space.scale * space.moved(scores), len(scores)) for space in spaces
+    ]
+    return fuse(
+        over_levels | {"semantic": over_wordings(interleave(moved_cosines), weights, "semantic")},
+        WEIGHTS,
+    )
 
 
-def compared(seen: Sequence[Space], candidates: int) -> dict[str, Scores]:
+def vector_levels(spaces: Sequence[Space], candidates: int) -> dict[str, Scores]:
     """Return the scores of the levels that compare vectors; nothing without vectors."""
-    if not seen:
+    if not spaces:
         return {}
-    found = {
-        "semantic": [each.spread(each.scale * each.semantic(), candidates) for each in seen],
-        "hierarchical": [each.spread(each.scale * each.sections, candidates) for each in seen],
-        "summary": [each.spread(each.scale * each.documents, candidates) for each in seen],
+    rows_by_model = {
+        "semantic": [each.spread(each.scale * each.semantic(), candidates) for each in spaces],
+        "hierarchical": [each.spread(each.scale * each.sections, candidates) for each in spaces],
+        "summary": [each.spread(each.scale * each.documents, candidates) for each in spaces],
     }
-    return {level: interleaved(of_models) for level, of_models in found.items()}
+    return {level: interleave(of_models) for level, of_models in rows_by_model.items()}
 
 
-def over(rows: Scores, weights: Sequence[float], level: str) -> Scores:
+def over_wordings(rows: Scores, weights: Sequence[float], level: str) -> Scores:
     """Return the level's scores over all wordings, those it knows nothing about left out."""
-    heard = ~np.isnan(rows).all(axis=1) if level != "keyword" else rows.any(axis=1)
-    if not heard.any():
+    is_known = ~np.isnan(rows).all(axis=1) if level != "keyword" else rows.any(axis=1)
+    if not is_known.any():
         return np.zeros(rows.shape[1])
-    each = of_best(rows[heard]) if level == "keyword" else known(rows[heard])
-    share = np.array(weights)[heard]
-    return np.asarray(share / share.sum() @ each, dtype=np.float64)
+    known_rows = (
+        share_of_best(rows[is_known]) if level == "keyword" else fill_missing(rows[is_known])
+    )
+    weight_shares = np.array(weights)[is_known]
+    return np.asarray(weight_shares / weight_shares.sum() @ known_rows, dtype=np.float64)

@@ -136,14 +136,14 @@ def write(document: Document) -> None:
 
     In the caller's transaction. Those of deleted chunks need no call: the database deletes them.
     """
-    run(document.pk)
+    write_postings(document.pk)
 
 
 def rebuild() -> None:
     """Write all postings and counts anew; searches wait for it, some minutes per 100,000."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(BARE)
-        run(None)
+        write_postings(None)
         cursor.execute(INDEXES)
         for collection in Collection.objects.values_list("pk", flat=True):
             refresh(collection)
@@ -160,7 +160,7 @@ def uncount(documents: list[str]) -> None:
             cursor.execute(statement, {"documents": documents})
 
 
-def run(document: str | None) -> None:
+def write_postings(document: str | None) -> None:
     """Write the postings of the document, or of all, and know their configurations."""
     with connection.cursor() as cursor:
         for statement in (WRITE, KNOW_CONFIGS):
@@ -176,12 +176,12 @@ def refresh(collection: int, *, force: bool = False) -> bool:
         # Two that end at once take turns; the second finds nothing to do.
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('census', %s))", [collection])
         cursor.execute(LAST, [collection])
-        before, newest = cursor.fetchone() or (None, 0)
+        counted, newest = cursor.fetchone() or (None, 0)
         values = {"collection": collection, "newest": newest, "most": READ // 2}
         cursor.execute(COUNT, values)
-        chunks, came, newest = cursor.fetchone()
-        changed = came + (before or 0) + came - chunks  # what came, and what went
-        if not force and before is not None and changed <= STALE * before:
+        chunks, new_chunks, newest = cursor.fetchone()
+        changed = new_chunks + (counted or 0) + new_chunks - chunks  # what came, and what went
+        if not force and counted is not None and changed <= STALE * counted:
             return False
         for statement in (FORGET_TERMS, COUNT_TERMS, KEEP):
             cursor.execute(statement, values | {"chunks": chunks, "newest": newest})

@@ -1,4 +1,4 @@
-"""Found: what a search gives back."""
+"""Results: what a search gives back."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from knowledge.models import Chunk
 from knowledge.search.explanation import Explanation
-from knowledge.search.sql import Asked, array_literal, together
+from knowledge.search.sql import Query, array_literal, one_transaction
 
 Quality = Literal["excellent", "good", "poor"]
 
@@ -38,7 +38,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The passages of one search, best first, and how far they can be trusted."""
 
     passages: tuple[Passage, ...]
@@ -49,7 +49,7 @@ class Found:
     explain: Explanation | None = None  # only when it was asked for
 
 
-STATEMENT = """
+CANDIDATES = """
 SELECT chunk.id, chunk.section_id, document.id, document.version, document.title,
     ARRAY(SELECT jsonb_array_elements_text(section.path)),
     ARRAY(SELECT jsonb_array_elements_text(document.crumbs)), document.source, document.language,
@@ -108,50 +108,50 @@ class Candidate:
         return f"{self.source}#page={self.page}" if is_pdf else self.source
 
 
-def ask(chunks: Sequence[int]) -> Asked:
+def ask(chunks: Sequence[int]) -> Query:
     """Ask for the chunks."""
-    return Asked(STATEMENT, {"chunks": array_literal(chunks)})
+    return Query(CANDIDATES, {"chunks": array_literal(chunks)})
 
 
-def received(asked: Asked) -> dict[int, Candidate]:
+def fetch(query: Query) -> dict[int, Candidate]:
     """Return the chunks by id, without those deleted meanwhile."""
-    return {row[0]: Candidate(*row) for row in asked.rows()}
+    return {row[0]: Candidate(*row) for row in query.rows()}
 
 
 def load(chunks: Sequence[int]) -> dict[int, Candidate]:
     """Ask for the chunks and return them."""
-    with together():
-        return received(ask(chunks))
+    with one_transaction():
+        return fetch(ask(chunks))
 
 
 @dataclass(frozen=True)
-class Beside:
+class Surroundings:
     """The texts of the chunks before and after one, in the order of the document."""
 
     before: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
 
 
-def neighbours(chunks: Iterable[int], *, most: int = 1) -> dict[int, Beside]:
-    """Return what stands beside the chunks with these ids, `most` on either side.
+def neighbours(chunks: Iterable[int], *, distance: int = 1) -> dict[int, Surroundings]:
+    """Return what stands beside the chunks with these ids, `distance` on either side.
 
     Across the borders of sections, never of the document; nothing for a chunk there is not.
     """
-    found = Chunk.objects.filter(pk__in=list(chunks))
-    asked = list(found.values_list("pk", "document", "number"))
+    rows_of_chunks = Chunk.objects.filter(pk__in=list(chunks))
+    places = list(rows_of_chunks.values_list("pk", "document", "number"))
     spans = Q(pk__in=[])
-    for _, document, number in asked:
-        spans |= Q(document=document, number__range=(number - most, number + most))
+    for _, document, number in places:
+        spans |= Q(document=document, number__range=(number - distance, number + distance))
     rows = Chunk.objects.filter(spans).values_list("document", "number", "text")
     texts = {(document, number): text for document, number, text in rows}
 
-    def there(document: str, numbers: range) -> list[str]:
+    def texts_at(document: str, numbers: range) -> list[str]:
         return [texts[document, each] for each in numbers if (document, each) in texts]
 
     return {
-        pk: Beside(
-            before=there(document, range(number - most, number)),
-            after=there(document, range(number + 1, number + most + 1)),
+        pk: Surroundings(
+            before=texts_at(document, range(number - distance, number)),
+            after=texts_at(document, range(number + 1, number + distance + 1)),
         )
-        for pk, document, number in asked
+        for pk, document, number in places
     }

@@ -11,7 +11,7 @@ from knowledge.search.confidence import SCALE, Bar
 from knowledge.search.sql import array_literal, rows
 
 # Below this many chunks they are counted when asked: the census may be a twentieth wrong.
-FEW = 200
+COUNTED_BELOW = 200
 
 COLLECTIONS = """
 SELECT collection.name, only_by_name, collection.id, embedding_model, census.chunks,
@@ -45,7 +45,7 @@ LANGUAGE = "ARRAY[language::text, split_part(language, '-', 1)] && %(languages)s
 AUDIENCE = "audience IN ('', %(audience)s::text)"
 
 
-class Known(NamedTuple):
+class CollectionInfo(NamedTuple):
     """A collection, and what is known of it."""
 
     name: str
@@ -85,8 +85,8 @@ class Scope:
     @property
     def condition(self) -> str:
         """What the columns of a document must meet, in SQL; empty without filters."""
-        wanted = [(LANGUAGE, bool(self.languages)), (AUDIENCE, bool(self.audience))]
-        return " AND ".join(condition for condition, is_asked in wanted if is_asked)
+        conditions = [(LANGUAGE, bool(self.languages)), (AUDIENCE, bool(self.audience))]
+        return " AND ".join(condition for condition, is_asked in conditions if is_asked)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -107,43 +107,43 @@ def scope_of(names: Sequence[str], languages: Sequence[str] = (), audience: str 
 
     Raises UnknownCollection, which lists those that exist.
     """
-    there = {row[0]: Known(*row) for row in rows(COLLECTIONS)}
-    unknown = set(names) - there.keys()
+    collections = {row[0]: CollectionInfo(*row) for row in rows(COLLECTIONS)}
+    unknown = set(names) - collections.keys()
     if unknown:
-        raise UnknownCollection(unknown, there)
-    usual = [name for name, each in there.items() if not each.is_apart]
-    chosen = [there[name] for name in dict.fromkeys(names or usual)]
+        raise UnknownCollection(unknown, collections)
+    default_names = [name for name, collection in collections.items() if not collection.is_apart]
+    selected = [collections[name] for name in dict.fromkeys(names or default_names)]
     models: dict[str, list[int]] = {}
-    for each in chosen:
-        models.setdefault(each.model, []).append(each.id)
-    chunks = sum(counted(each) for each in chosen)
-    found = Scope(
+    for collection in selected:
+        models.setdefault(collection.model, []).append(collection.id)
+    chunks = sum(chunk_count(collection) for collection in selected)
+    scope = Scope(
         models=models,
-        configs=sorted({config for each in chosen for config in each.configs}),
+        configs=sorted({config for collection in selected for config in collection.configs}),
         chunks=chunks,
-        stored=max(chunks, sum(each.chunks or 0 for each in there.values())),
-        bars={each.id: each.bar for each in chosen},
-        languages=[each.lower() for each in languages],
+        stored=max(chunks, sum(collection.chunks or 0 for collection in collections.values())),
+        bars={collection.id: collection.bar for collection in selected},
+        languages=[collection.lower() for collection in languages],
         audience=audience,
     )
-    return narrowed(found) if found.condition else found
+    return narrow(scope) if scope.condition else scope
 
 
-def counted(known: Known) -> int:
+def chunk_count(collection: CollectionInfo) -> int:
     """Return how many chunks the collection has, from the census where that is near enough."""
-    if known.chunks is not None and known.chunks > FEW:
-        return known.chunks
-    ((count,),) = rows(COUNT, {"collection": known.id})
+    if collection.chunks is not None and collection.chunks > COUNTED_BELOW:
+        return collection.chunks
+    ((count,),) = rows(COUNT, {"collection": collection.id})
     return int(count)
 
 
-def narrowed(found: Scope) -> Scope:
+def narrow(scope: Scope) -> Scope:
     """Return the scope with about as many chunks as its filters leave."""
-    ((share,),) = rows(MATCHING.format(condition=found.condition), found.values)
-    return replace(found, chunks=round(found.chunks * share))
+    ((share,),) = rows(MATCHING.format(condition=scope.condition), scope.values)
+    return replace(scope, chunks=round(scope.chunks * share))
 
 
-def languages_in(where: Scope) -> list[str]:
+def languages_in(scope: Scope) -> list[str]:
     """Return the codes of the languages the documents are written in, the commonest first."""
-    statement = LANGUAGES.format(condition=where.condition or "TRUE")
-    return [code for (code,) in rows(statement, where.values)]
+    statement = LANGUAGES.format(condition=scope.condition or "TRUE")
+    return [code for (code,) in rows(statement, scope.values)]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from django.conf import settings
 
+from knowledge.embedding import Vectors
 from knowledge.search.explanation import Reason
 from knowledge.search.fusion import maximal_marginal_relevance, one_per_place
-from knowledge.search.levels import Weighed
-from knowledge.search.vector import Vectors
+from knowledge.search.levels import WeighedChunks
 
 # The reason, and the place of the candidate in whose favour.
 Dropped = dict[int, tuple[Reason, int | None]]
@@ -23,7 +23,7 @@ class Selection:
     fetched: list[int]  # the best chunk of each section, as many as are weighed
     alike: Vectors  # cosine of each pair of those
 
-    def dropped(self, weighed: Weighed, best: Sequence[int]) -> Dropped:
+    def dropped(self, weighed: WeighedChunks, best: Sequence[int]) -> Dropped:
         """Return why the others are no results."""
         dropped: Dropped = {}
         of_section: dict[int, int] = {}
@@ -37,7 +37,7 @@ class Selection:
         return {place: why for place, why in dropped.items() if place not in self.results}
 
 
-def select(weighed: Weighed, best: Sequence[int], limit: int) -> Selection:
+def select(weighed: WeighedChunks, best: Sequence[int], limit: int) -> Selection:
     """Return the best chunk of each section, relevant and not repetitive, at most `limit`.
 
     `best` holds the places of all chunks, best first.

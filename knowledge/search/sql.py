@@ -1,4 +1,4 @@
-"""Statements: how a search asks PostgreSQL, which keeps the plans of what it is asked again.
+"""SQL: how a search asks PostgreSQL, which keeps the plans of what it is asked again.
 
 Planning takes as long as a third of a search. Django's own cursors put the parameters into the
 text, so that no statement is ever the same, and Django has connections keep no plans, because
@@ -43,14 +43,14 @@ SELECT set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_gene
 Row = tuple[Any, ...]
 
 
-class Asked:
+class Query:
     """A statement that was sent, in binary; JSON comes as what it says."""
 
     def __init__(self, statement: str, values: Mapping[str, Any] | None = None) -> None:
         database = connections[DEFAULT_DB_ALIAS]
         self.errors = database.wrap_database_errors
         with self.errors:
-            self.cursor = Cursor(connected(database))
+            self.cursor = Cursor(connection_with_plans(database))
             self.cursor.execute(statement, values, prepare=True, binary=True)
 
     def rows(self) -> list[Row]:
@@ -61,27 +61,27 @@ class Asked:
 
 def rows(statement: str, values: Mapping[str, Any] | None = None) -> list[Row]:
     """Return the rows of one statement."""
-    return Asked(statement, values).rows()
+    return Query(statement, values).rows()
 
 
 @contextmanager
-def together() -> Iterator[None]:
+def one_transaction() -> Iterator[None]:
     """Run what is asked in the block as one transaction, with the settings of a search.
 
     Nothing waits for an answer until its rows are wanted: there is time to do something else. In
     a transaction that is open already the settings stay; a block inside another is part of that.
     """
     database = connections[DEFAULT_DB_ALIAS]
-    connection = connected(database)
+    connection = connection_with_plans(database)
     if connection.pgconn.pipeline_status:
         yield
         return
     with database.wrap_database_errors, connection.pipeline():
-        Asked(SETTINGS, {"around": AROUND, "farthest": FARTHEST, "memory": MEMORY})
+        Query(SETTINGS, {"around": AROUND, "farthest": FARTHEST, "memory": MEMORY})
         yield
 
 
-def connected(database: BaseDatabaseWrapper) -> Connection[Row]:
+def connection_with_plans(database: BaseDatabaseWrapper) -> Connection[Row]:
     """Return the connection to the database, which keeps plans from now on."""
     database.ensure_connection()
     connection: Connection[Row] = database.connection

@@ -1,4 +1,4 @@
-"""Near: the levels that look for vectors — chunks and documents near the question."""
+"""Vector levels: chunks that lie near the question, or whose section or document does."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,52 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knowledge.embedding import Kind, registry
+from knowledge.embedding import Kind, Vectors, registry
 from knowledge.errors import EmbeddingUnavailable
 from knowledge.identifiers import LOCAL_MODEL
 from knowledge.search import sql, vector_indexes
 from knowledge.search.explanation import Wording
 from knowledge.search.fusion import Scores, unit
 from knowledge.search.scope import Scope
-from knowledge.search.sql import Asked, Row, array_literal, rows, together
+from knowledge.search.sql import Query, Row, array_literal, one_transaction, rows
 from knowledge.search.vector_indexes import IndexKind
+
+# Embedding model → vectors, a row per wording.
+WordingVectors = dict[str, Vectors]
+
+
+def encode(wordings: Sequence[Wording], names: Iterable[str]) -> tuple[WordingVectors, str]:
+    """Return the vectors of the models that can be used, and why others cannot.
+
+    No transaction may be open: a model behind an endpoint takes its time.
+    """
+    vectors: WordingVectors = {}
+    errors = []
+    for name in names if wordings else ():
+        try:
+            vectors[name] = encode_wordings(wordings, name)
+        except EmbeddingUnavailable as error:
+            errors.append(str(error))
+    return vectors, f"Only words were compared: {' '.join(errors)}" if errors else ""
+
+
+def encode_wordings(wordings: Sequence[Wording], name: str) -> Vectors:
+    """Return a vector per wording. Raises EmbeddingUnavailable."""
+    model = registry.named(name)
+    vectors_by_place: dict[int, Vectors] = {}
+    kinds: tuple[Kind, ...] = ("question", "passage")
+    for kind in kinds:
+        places = [place for place, each in enumerate(wordings) if kind_of(each) == kind]
+        if places:
+            texts = [wordings[place].text for place in places]
+            vectors_by_place |= dict(zip(places, model.encode(texts, kind=kind), strict=True))
+    return np.stack([vectors_by_place[place] for place in range(len(wordings))])
+
+
+def kind_of(wording: Wording) -> Kind:
+    """Return whether it asks, or answers and is compared as passages are."""
+    return "passage" if wording.kind == "hyde" else "question"
+
 
 # How many of each a walk finds.
 LIMITS: dict[IndexKind, int] = {"chunk": 30, "document": 10}
@@ -75,31 +112,29 @@ SELECT id FROM unnest(%(vectors)s::text[]::halfvec[]) AS asked (vector), LATERAL
 ORDER BY distance
 """
 
-Vectors = NDArray[np.float32]
 
-
-def ask(vectors: Vectors, sent: list[str], model: str, scope: Scope) -> Asked:
+def ask(vectors: Vectors, sent: list[str], model: str, scope: Scope) -> Query:
     """Ask for the ids of the chunks near one of the vectors, by themselves or as part of something.
 
-    `vectors`, (wordings, dimensions), are the model's, `sent` the same as `texts` gives them.
+    `vectors`, (wordings, dimensions), are the model's, `sent` their `vector_literals`.
     """
-    exact = is_small(scope)
+    is_exact = is_small(scope)
     others = [
         CHUNK_OF.format(
-            walk=nearest(kind, vectors, model, scope, exact=exact),
+            walk=nearest(kind, vectors, model, scope, exact=is_exact),
             kind=kind,
             distance=distance(vectors),
         )
         for kind in WHOLES
     ]
     statement = FIND.format(
-        walk=nearest("chunk", vectors, model, scope, exact=exact),
+        walk=nearest("chunk", vectors, model, scope, exact=is_exact),
         others="".join(f" UNION ALL ({each})" for each in others),
     )
-    return Asked(statement, scope.values | {"vectors": sent, "model": model})
+    return Query(statement, scope.values | {"vectors": sent, "model": model})
 
 
-def alone(
+def nearest_alone(
     kind: IndexKind, vectors: Vectors, model: str, scope: Scope, *, exact: bool = False
 ) -> list[int | str]:
     """Return the ids of the chunks or documents nearest to the first vector, in order.
@@ -107,28 +142,28 @@ def alone(
     For measuring what the index finds beside what an `exact` comparison does.
     """
     walk = nearest(kind, vectors, model, scope, exact=exact)
-    values = {"vectors": texts(vectors[:1])}
-    with together():
-        asked = Asked(ALONE.format(walk=walk), scope.values | values)
-    return [each for (each,) in asked.rows()]
+    values = {"vectors": vector_literals(vectors[:1])}
+    with one_transaction():
+        query = Query(ALONE.format(walk=walk), scope.values | values)
+    return [chunk_id for (chunk_id,) in query.rows()]
 
 
 def nearest(kind: IndexKind, vectors: Vectors, model: str, scope: Scope, *, exact: bool) -> str:
     """Return the statement for the nearest of a kind; an exact one leaves the index alone."""
-    dimensions, by = vectors.shape[1], distance(vectors)
-    order, coarse = by, LIMITS[kind]
+    dimensions, distance_sql = vectors.shape[1], distance(vectors)
+    order, coarse = distance_sql, LIMITS[kind]
     if exact:
-        order = f"({by}) + 0"
+        order = f"({distance_sql}) + 0"
     elif dimensions > vector_indexes.LONGEST:
-        asked = vector_indexes.signs(dimensions, "asked.vector")
-        order = f"{vector_indexes.signs(dimensions)} <~> {asked}"
+        question_signs = vector_indexes.signs(dimensions, "asked.vector")
+        order = f"{vector_indexes.signs(dimensions)} <~> {question_signs}"
         coarse *= COARSE
     condition = CONDITION[kind].format(condition=scope.condition) if scope.condition else ""
     return NEAREST.format(
         kind=kind,
         model=vector_indexes.literal(model).replace("%", "%%"),
         collections=array_literal(scope.models[model]),
-        distance=by,
+        distance=distance_sql,
         order=order,
         coarse=coarse,
         limit=LIMITS[kind],
@@ -146,7 +181,7 @@ def is_small(scope: Scope) -> bool:
     return scope.chunks <= EXACTLY or scope.chunks**2 <= WALK * scope.stored
 
 
-def texts(vectors: Vectors) -> list[str]:
+def vector_literals(vectors: Vectors) -> list[str]:
     """Return the vectors as PostgreSQL reads them, at half precision.
 
     Longer, because whole numbers are written and read faster and only directions are compared.
@@ -167,7 +202,7 @@ SELECT halfvec_send(embedding) FROM knowledge_chunkvector WHERE model = %(model)
 ORDER BY hashint8extended(id, 0) LIMIT %(most)s::int
 """
 
-_known: dict[str, float] = {}
+_scales: dict[str, float] = {}
 
 
 def scale(model: str) -> float:
@@ -177,56 +212,19 @@ def scale(model: str) -> float:
     """
     if model == LOCAL_MODEL:
         return 1.0
-    if model not in _known:
-        sent = [each for (each,) in rows(SAMPLE, {"model": model, "most": MOST})]
-        if len(sent) < FEWEST:
+    if model not in _scales:
+        vectors_sent = [each for (each,) in rows(SAMPLE, {"model": model, "most": MOST})]
+        if len(vectors_sent) < FEWEST:
             return 1.0
-        vectors = sql.vectors(sent)
+        vectors = sql.vectors(vectors_sent)
         cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
-        _known[model] = USUAL / max(float(cosines.std()), USUAL / 10)
-    return _known[model]
+        _scales[model] = USUAL / max(float(cosines.std()), USUAL / 10)
+    return _scales[model]
 
 
 def forget() -> None:
     """Measure anew."""
-    _known.clear()
-
-
-# Embedding model → vectors, a row per wording.
-Encoded = dict[str, NDArray[np.float32]]
-
-
-def encode(wordings: Sequence[Wording], names: Iterable[str]) -> tuple[Encoded, str]:
-    """Return the vectors of the models that can be used, and why others cannot.
-
-    No transaction may be open: a model behind an endpoint takes its time.
-    """
-    vectors: Encoded = {}
-    errors = []
-    for name in names if wordings else ():
-        try:
-            vectors[name] = encoded(wordings, name)
-        except EmbeddingUnavailable as error:
-            errors.append(str(error))
-    return vectors, f"Only words were compared: {' '.join(errors)}" if errors else ""
-
-
-def encoded(wordings: Sequence[Wording], name: str) -> NDArray[np.float32]:
-    """Return a vector per wording. Raises EmbeddingUnavailable."""
-    model = registry.named(name)
-    rows: dict[int, NDArray[np.float32]] = {}
-    kinds: tuple[Kind, ...] = ("question", "passage")
-    for kind in kinds:
-        places = [place for place, each in enumerate(wordings) if kind_of(each) == kind]
-        if places:
-            texts = [wordings[place].text for place in places]
-            rows |= dict(zip(places, model.encode(texts, kind=kind), strict=True))
-    return np.stack([rows[place] for place in range(len(wordings))])
-
-
-def kind_of(wording: Wording) -> Kind:
-    """Return whether it asks, or answers and is compared as passages are."""
-    return "passage" if wording.kind == "hyde" else "question"
+    _scales.clear()
 
 
 # A subquery, because a join would read every document. A section or document without a vector of
@@ -292,43 +290,45 @@ class Space:
         questions = unit(self.questions + STEP * self.chunks[best].mean(axis=0))
         return (questions @ self.chunks.T).astype(np.float64)
 
-    def spread(self, own: Scores, candidates: int) -> Scores:
+    def spread(self, similarities: Scores, candidates: int) -> Scores:
         """Return similarities as (wordings, candidates), NaN for the chunks of others."""
-        found = np.full((len(own), candidates), np.nan)
-        found[:, self.rows] = own
-        return found
+        spread = np.full((len(similarities), candidates), np.nan)
+        spread[:, self.rows] = similarities
+        return spread
 
 
 def ask_space(
     chunks: Iterable[int], sent: Mapping[str, list[str]], models: Mapping[str, Sequence[int]]
-) -> dict[str, Asked]:
+) -> dict[str, Query]:
     """Ask where the chunks are, as each model sees them.
 
-    `sent` holds the wordings' vectors of each model, as `texts` gives them, `models` the
+    `sent` holds the wordings' vectors of each model, as `vector_literals` gives them, `models` the
     collections whose vectors are of it. Without vectors, ask for the chunks alone.
     """
     values: dict[str, Any] = {"chunks": array_literal(chunks)}
     if not sent:
-        return {"": Asked(PARTS, values)}
+        return {"": Query(PARTS, values)}
     place = {
         model: {"model": model, "collections": array_literal(models[model]), "vectors": vectors}
         for model, vectors in sent.items()
     }
-    return {model: Asked(VECTORS, values | place[model]) for model in sent}
+    return {model: Query(VECTORS, values | place[model]) for model in sent}
 
 
-def received(asked: Mapping[str, Asked], vectors: Encoded) -> tuple[list[Part], list[Space]]:
+def parse_spaces(
+    queries: Mapping[str, Query], vectors: WordingVectors
+) -> tuple[list[Part], list[Space]]:
     """Return the chunks in the order of their ids, without those deleted meanwhile, and the spaces.
 
     A space that none of the chunks lies in is left out.
     """
     spaces = []
-    for model, each in asked.items():
-        there = each.rows()
-        own = {place: row[3:] for place, row in enumerate(there) if row[3:] and row[3]}
-        if own:
-            spaces.append(space(model, vectors[model], own))
-    return [Part(*row[:3]) for row in there], spaces
+    for model, query in queries.items():
+        stored_rows = query.rows()
+        stored = {place: row[3:] for place, row in enumerate(stored_rows) if row[3:] and row[3]}
+        if stored:
+            spaces.append(space(model, vectors[model], stored))
+    return [Part(*row[:3]) for row in stored_rows], spaces
 
 
 def space(model: str, questions: Vectors, stored: Mapping[int, Row]) -> Space:
@@ -348,8 +348,8 @@ def space(model: str, questions: Vectors, stored: Mapping[int, Row]) -> Space:
 def likeness(spaces: Sequence[Space], places: Sequence[int]) -> Vectors:
     """Return the cosine of each pair; 0 without vectors, or with those of different models."""
     alike = np.zeros((len(places), len(places)), dtype=np.float32)
-    for each in spaces:
-        there = np.flatnonzero(np.isin(places, each.rows))
-        vectors = each.chunks[np.searchsorted(each.rows, np.asarray(places, dtype=int)[there])]
-        alike[np.ix_(there, there)] = vectors @ vectors.T
+    for space in spaces:
+        members = np.flatnonzero(np.isin(places, space.rows))
+        vectors = space.chunks[np.searchsorted(space.rows, np.asarray(places, dtype=int)[members])]
+        alike[np.ix_(members, members)] = vectors @ vectors.T
     return alike

@@ -1,4 +1,4 @@
-"""Indexes: of the vectors of each embedding model, made and dropped while searches go on."""
+"""Vector indexes: those of each embedding model, made and dropped while searches go on."""
 
 from hashlib import blake2b
 from typing import Literal
@@ -31,13 +31,13 @@ def ensure(model: str, dimensions: int) -> None:
     it, this one doesn't: to wait for a lock would make the other wait for us.
     """
     missing = [kind for kind in INDEX_KINDS if not is_valid(name(kind, model))]
-    if not missing or not told("SELECT pg_try_advisory_lock(%s)", LOCK):
+    if not missing or not query_bool("SELECT pg_try_advisory_lock(%s)", LOCK):
         return
     try:
         for kind in missing:
             create(kind, model, dimensions)
     finally:
-        told("SELECT pg_advisory_unlock(%s)", LOCK)
+        query_bool("SELECT pg_advisory_unlock(%s)", LOCK)
 
 
 def create(kind: IndexKind, model: str, dimensions: int) -> None:
@@ -71,10 +71,10 @@ def signs(dimensions: int, vector: str = "embedding") -> str:
 
 def is_valid(index: str) -> bool:
     """Whether there is such an index, complete."""
-    return told("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", index)
+    return query_bool("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", index)
 
 
-def told(question: str, about: str | int) -> bool:
+def query_bool(question: str, about: str | int) -> bool:
     """Return what the database says to a question of one parameter; no row is a no."""
     with connection.cursor() as cursor:
         cursor.execute(question, [about])

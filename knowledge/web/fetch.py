@@ -29,11 +29,11 @@ NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are a
 
 def look_up(host: str, port: int) -> list[str]:
     """Return the addresses the system's resolver gives. Raises OSError."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in addresses))
 
 
-def parsed(url: str) -> httpx2.URL:
+def allowed_url(url: str) -> httpx2.URL:
     """Return the URL without its fragment. Raises Unreadable when it may not be asked for."""
     try:
         parts = httpx2.URL(url.strip())
@@ -58,7 +58,7 @@ def port_of(url: httpx2.URL) -> int:
     return PORTS[url.scheme] if url.port is None else url.port
 
 
-def checked(url: httpx2.URL, resolve: Resolve) -> list[str]:
+def reachable_addresses(url: httpx2.URL, resolve: Resolve) -> list[str]:
     """Return the addresses of the URL's host, every one of which may be reached.
 
     One bad address spoils them all: which one answers would be for others to choose.
@@ -70,7 +70,7 @@ def checked(url: httpx2.URL, resolve: Resolve) -> list[str]:
         raise Unreadable(f"there is no host {url.host!r} to be found") from error
     if not addresses:
         raise Unreadable(f"there is no host {url.host!r} to be found")
-    if not is_granted(url):
+    if not is_allowed_private_host(url):
         for address in addresses:
             if not is_public(address):
                 raise Unreadable(
@@ -80,7 +80,7 @@ def checked(url: httpx2.URL, resolve: Resolve) -> list[str]:
     return addresses
 
 
-def is_granted(url: httpx2.URL) -> bool:
+def is_allowed_private_host(url: httpx2.URL) -> bool:
     """Tell whether the operator has named this host, with its port where that is unusual."""
     host = f"[{url.host}]" if ":" in url.host else url.host
     names = {f"{host}:{port_of(url)}".lower()}
@@ -117,7 +117,7 @@ HEADERS = {
 }
 
 # Told the content type and where it was found; raises Unreadable when nobody wants it.
-Wanted = Callable[[str, httpx2.URL], object]
+TypeCheck = Callable[[str, httpx2.URL], object]
 
 
 @dataclass(frozen=True)
@@ -130,17 +130,17 @@ class Answer:
     body: bytes
 
 
-class Faltered(Unreadable):
+class ServerFailure(Unreadable):
     """The server or the way to it failed; another attempt may go better."""
 
 
 @cache
-def trusted() -> ssl.SSLContext:
+def certificates() -> ssl.SSLContext:
     """Return the certificates of the system, or those SSL_CERT_FILE names; made once, 20 ms."""
     return httpx2.create_ssl_context()
 
 
-def get(url: str, wanted: Wanted, *, resolve: Resolve = look_up) -> Answer:
+def get(url: str, check_type: TypeCheck, *, resolve: Resolve = look_up) -> Answer:
     """Return what the URL leads to. Raises Unreadable, saying what was wrong.
 
     Each hop looks its host up once and connects to an address that was checked, so that no later
@@ -148,47 +148,47 @@ def get(url: str, wanted: Wanted, *, resolve: Resolve = look_up) -> Answer:
     would look the name up again.
     """
     try:
-        return asyncio.run(in_time(parsed(url), wanted, resolve))
+        return asyncio.run(follow_redirects(allowed_url(url), check_type, resolve))
     except TimeoutError as error:
         raise Unreadable(
             f"it did not arrive within {settings.FETCH_SECONDS} seconds (FETCH_SECONDS)"
         ) from error
 
 
-async def in_time(url: httpx2.URL, wanted: Wanted, resolve: Resolve) -> Answer:
+async def follow_redirects(url: httpx2.URL, check_type: TypeCheck, resolve: Resolve) -> Answer:
     """Follow redirects to the answer. Raises Unreadable and TimeoutError."""
     async with asyncio.timeout(settings.FETCH_SECONDS):
-        found = await hop(url, wanted, resolve)
+        result = await hop(url, check_type, resolve)
         for _ in range(REDIRECTS):
-            if isinstance(found, Answer):
-                return found
+            if isinstance(result, Answer):
+                return result
             try:
-                found = await hop(parsed(str(found)), wanted, resolve)
+                result = await hop(allowed_url(str(result)), check_type, resolve)
             except Unreadable as error:
-                raise Unreadable(f"it redirects to {found}: {error}") from error
-    if isinstance(found, Answer):
-        return found
+                raise Unreadable(f"it redirects to {result}: {error}") from error
+    if isinstance(result, Answer):
+        return result
     raise Unreadable(f"it redirects more than {REDIRECTS} times")
 
 
-async def hop(url: httpx2.URL, wanted: Wanted, resolve: Resolve) -> Answer | httpx2.URL:
+async def hop(url: httpx2.URL, check_type: TypeCheck, resolve: Resolve) -> Answer | httpx2.URL:
     """Return the answer, or where it redirects. Asks twice, at two addresses if there are."""
-    addresses = await asyncio.to_thread(checked, url, resolve)
+    addresses = await asyncio.to_thread(reachable_addresses, url, resolve)
     first, second = (addresses * 2)[:2]
     try:
-        return await ask(url, first, wanted)
-    except Faltered:
+        return await ask(url, first, check_type)
+    except ServerFailure:
         await asyncio.sleep(PAUSE_SECONDS)
-        return await ask(url, second, wanted)
+        return await ask(url, second, check_type)
 
 
-async def ask(url: httpx2.URL, address: str, wanted: Wanted) -> Answer | httpx2.URL:
+async def ask(url: httpx2.URL, address: str, check_type: TypeCheck) -> Answer | httpx2.URL:
     """Send the request to that address and no other. Raises Unreadable.
 
     The name stays in the Host header and is what the certificate is checked against.
     """
     client = httpx2.AsyncClient(
-        verify=trusted(),
+        verify=certificates(),
         trust_env=False,
         headers=HEADERS,
         timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
@@ -203,25 +203,25 @@ async def ask(url: httpx2.URL, address: str, wanted: Wanted) -> Answer | httpx2.
         async with client, request as response:
             if response.has_redirect_location:
                 return url.join(response.headers["Location"])
-            return await answer(url, response, wanted)
+            return await answer(url, response, check_type)
     except httpx2.InvalidURL as error:
         raise Unreadable(f"it redirects to what is no web address: {error}") from error
     except httpx2.DecodingError as error:
         raise Unreadable(f"what it sends cannot be decompressed: {error}") from error
     except httpx2.TransportError as error:
         reason = str(error) or type(error).__name__
-        raise Faltered(f"the connection to its server failed: {reason}") from error
+        raise ServerFailure(f"the connection to its server failed: {reason}") from error
 
 
-async def answer(url: httpx2.URL, response: httpx2.Response, wanted: Wanted) -> Answer:
+async def answer(url: httpx2.URL, response: httpx2.Response, check_type: TypeCheck) -> Answer:
     """Return the response, read up to the limit. Raises Unreadable."""
     status = f"{response.status_code} {response.reason_phrase}".strip()
     if response.is_server_error:
-        raise Faltered(f"its server answered {status}")
+        raise ServerFailure(f"its server answered {status}")
     if response.status_code != httpx2.codes.OK:
         raise Unreadable(f"its server answered {status}: only what anybody may read can be fetched")
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    wanted(kind, url)
+    check_type(kind, url)
     return Answer(
         url=url,
         kind=kind,
@@ -290,7 +290,7 @@ def fetch(url: str, *, resolve: Resolve = look_up) -> Fetched:
 def file_name(kind: str, url: httpx2.URL) -> str:
     """Return a name for a document of that content type. Raises Unreadable for other formats."""
     path = PurePosixPath(url.path)
-    suffix = extension(kind, path.suffix.lower())
+    suffix = extension_for(kind, path.suffix.lower())
     if not is_readable(f"name{suffix}"):
         raise Unreadable(
             f"its content type is {kind or 'not said'}, and it can only be ingested as one of "
@@ -300,7 +300,7 @@ def file_name(kind: str, url: httpx2.URL) -> str:
     return f"{stem or url.host}{suffix}"
 
 
-def extension(kind: str, suffix: str) -> str:
+def extension_for(kind: str, suffix: str) -> str:
     """Return the extension the content type calls for; the path's own where the type is vague."""
     is_plain = kind == "text/plain"
     if kind in VAGUE and is_readable(f"name{suffix}") and not (is_plain and suffix in NOT_PLAIN):

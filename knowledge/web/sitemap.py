@@ -14,7 +14,7 @@ from defusedxml.ElementTree import DefusedXMLParser
 from django.conf import settings
 
 from knowledge.errors import Unreadable
-from knowledge.web.fetch import Answer, get, parsed
+from knowledge.web.fetch import Answer, allowed_url, get
 
 ENDINGS = (".xml", ".xml.gz")
 KINDS = {
@@ -55,8 +55,8 @@ class Locations:
     def end(self, tag: str) -> None:
         """Go one element up."""
         if self.path in (PAGE, SITEMAP):
-            found = self.pages if self.path == PAGE else self.sitemaps
-            found.append("".join(self.text).strip())
+            addresses = self.pages if self.path == PAGE else self.sitemaps
+            addresses.append("".join(self.text).strip())
         self.path.pop()
 
 
@@ -67,7 +67,7 @@ def pages_of(url: str) -> list[str]:
     Unreadable, also for more than FETCH_MAX_PAGES: what is left of a site must not be taken for
     the whole of it.
     """
-    if not parsed(url).path.lower().endswith(ENDINGS):
+    if not allowed_url(url).path.lower().endswith(ENDINGS):
         return [url]
     limit = settings.FETCH_MAX_PAGES
     pages = list(islice(walk(url), limit + 1))
@@ -80,42 +80,46 @@ def pages_of(url: str) -> list[str]:
 
 def walk(url: str) -> Iterator[str]:
     """Yield each page once, of the sitemap and those it leads to. Raises Unreadable."""
-    sitemaps, seen = [url], set[str]()
+    sitemaps, pages = [url], set[str]()
     for number, sitemap in enumerate(sitemaps, start=1):  # which grow meanwhile
         if number > SITEMAPS_LIMIT:
             raise Unreadable(f"it leads to more than {SITEMAPS_LIMIT} sitemaps")
-        answer = get(sitemap, wanted)
-        there = locations(unzipped(answer))
+        answer = get(sitemap, check_sitemap_type)
+        named_locations = parse_locations(unzip(answer))
         # example.com may have led to www.example.com.
         hosts = {answer.url.host, httpx2.URL(sitemap).host}
-        sitemaps += [found for found in own(there.sitemaps, hosts) if found not in sitemaps]
-        for page in own(there.pages, hosts):
-            if page not in seen:
-                seen.add(page)
+        sitemaps += [
+            location
+            for location in own_urls(named_locations.sitemaps, hosts)
+            if location not in sitemaps
+        ]
+        for page in own_urls(named_locations.pages, hosts):
+            if page not in pages:
+                pages.add(page)
                 yield page
 
 
-def wanted(kind: str, url: httpx2.URL) -> None:
+def check_sitemap_type(kind: str, url: httpx2.URL) -> None:
     """Raise Unreadable when that content type is no sitemap's."""
     if kind not in KINDS:
         raise Unreadable(f"its content type is {kind}, and a sitemap is XML, plain or in gzip")
 
 
-def own(urls: Iterable[str], hosts: set[str]) -> Iterator[str]:
+def own_urls(urls: Iterable[str], hosts: set[str]) -> Iterator[str]:
     """Yield those that may be asked for and lie on one of the hosts."""
     for url in urls:
         try:
-            found = parsed(url)
+            own_url = allowed_url(url)
         except Unreadable as error:
             logger.warning("Passed over %r in a sitemap: %s", url, error)
             continue
-        if found.host in hosts:
-            yield str(found)
+        if own_url.host in hosts:
+            yield str(own_url)
         else:
             logger.warning("Passed over %s: the sitemap is for %s", url, " and ".join(hosts))
 
 
-def unzipped(answer: Answer) -> bytes:
+def unzip(answer: Answer) -> bytes:
     """Return the sitemap's XML, at most MAX_UPLOAD_BYTES of it. Raises Unreadable."""
     if not answer.body.startswith(GZIP):
         return answer.body
@@ -130,10 +134,10 @@ def unzipped(answer: Answer) -> bytes:
     return content
 
 
-def locations(content: bytes) -> Locations:
+def parse_locations(content: bytes) -> Locations:
     """Return the addresses in a sitemap's XML. Raises Unreadable."""
-    found = Locations()
-    parser = DefusedXMLParser(target=found, forbid_dtd=True)
+    named_locations = Locations()
+    parser = DefusedXMLParser(target=named_locations, forbid_dtd=True)
     try:
         parser.feed(content)
         parser.close()
@@ -141,4 +145,4 @@ def locations(content: bytes) -> Locations:
         raise Unreadable("it declares a document type, which no sitemap needs") from error
     except (ParseError, LookupError, ValueError) as error:
         raise Unreadable(f"it is not a sitemap: {error}") from error
-    return found
+    return named_locations

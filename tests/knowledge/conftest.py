@@ -115,10 +115,10 @@ def fog(staff: Client, worker: None) -> Document:
 def document() -> Document:
     """A document with two chunks, replaced once; two answers relied on it."""
     factories.collection("handbook", content=f"# Leave\n\nUnused days end in April.\n\n{SCRIPT}")
-    made = Document.objects.get()
+    document = Document.objects.get()
     Document.objects.update(version=2)
     Version.objects.create(
-        document=made,
+        document=document,
         number=1,
         title=SCRIPT,
         content=f"# Leave\n\nUnused days end in March.\n\n{SCRIPT}\n\n{SCRIPT}!",
@@ -126,9 +126,9 @@ def document() -> Document:
         created=now(),
     )
     for number in (1, 2):
-        Reliance.objects.create(turn=uuid4(), document=made.pk, version=number)
-    made.refresh_from_db()
-    return made
+        Reliance.objects.create(turn=uuid4(), document=document.pk, version=number)
+    document.refresh_from_db()
+    return document
 
 
 @pytest.fixture

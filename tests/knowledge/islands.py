@@ -174,7 +174,7 @@ KINDS: dict[type[Model], str] = {
 
 def rows(collection: Collection) -> dict[str, list[str]]:
     """Every field of every row of a collection, but for ids."""
-    found = {}
+    rows_by_table = {}
     for kind, path in KINDS.items():
         fields = [field.name for field in kind._meta.concrete_fields]
         names = [
@@ -184,5 +184,5 @@ def rows(collection: Collection) -> dict[str, list[str]]:
             for name in ALIKE.get(field, [field])
         ]
         values = kind._default_manager.filter(**{path: collection}).values_list(*names)
-        found[kind.__name__] = sorted(map(repr, values))
-    return found
+        rows_by_table[kind.__name__] = sorted(map(repr, values))
+    return rows_by_table

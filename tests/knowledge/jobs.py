@@ -16,10 +16,10 @@ def upload(body: bytes = FOG, name: str = "fog.md", **more: Any) -> Ingest:
 
 def ran(job: Ingest) -> Report:
     """What the job reports, which a worker did to its end."""
-    made = ingestion.run(job.pk)
-    assert made is not None
+    outcome = ingestion.run(job.pk)
+    assert outcome is not None
     job.refresh_from_db()
-    return made
+    return outcome
 
 
 def states(job: Ingest) -> dict[str, str]:

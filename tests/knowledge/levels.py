@@ -17,8 +17,8 @@ from knowledge.models import (
     SectionVector,
     document_id,
 )
-from knowledge.search import Found, find, postings
-from knowledge.search.explanation import Considered, Wording
+from knowledge.search import SearchResult, postings, search_with_vectors
+from knowledge.search.explanation import ConsideredChunk, Wording
 from knowledge.search.scope import Scope, scope_of
 
 DIMENSIONS = 384
@@ -71,10 +71,10 @@ def ask(
     where: Scope | None = None,
     limit: int = 8,
     explain: bool = False,
-) -> Found:
+) -> SearchResult:
     """Return what is found for a text and the local model's vector."""
     vectors = {} if vector is None else {LOCAL_MODEL: vector[np.newaxis]}
-    return find(
+    return search_with_vectors(
         [Wording(text, "question", 1.0)],
         vectors,
         where or scope_of([]),
@@ -84,10 +84,10 @@ def ask(
     )
 
 
-def texts(found: Found) -> list[str]:
-    return [passage.text for passage in found.passages]
+def texts(result: SearchResult) -> list[str]:
+    return [passage.text for passage in result.passages]
 
 
-def reasons(found: Found) -> dict[str, Considered]:
-    assert found.explain
-    return {each.text: each for each in found.explain.candidates}
+def reasons(result: SearchResult) -> dict[str, ConsideredChunk]:
+    assert result.explain
+    return {each.text: each for each in result.explain.candidates}

@@ -23,11 +23,11 @@ def test_summary_counts_documents_and_groups_reasons(island: Path) -> None:
     (island / "empty.md").touch()
     (island / "plain.md").write_text("The harbour has no front matter.")
     (island / "picture.png").touch()
-    said = run(island, "--collection", "island")
-    assert "new │ 5 │" in said
-    assert "Skipped, it is empty: island/empty.md" in said
-    assert "Warning, no front matter: island/plain.md" in said
-    assert "Passed over: 1 unknown format" in said
+    output = run(island, "--collection", "island")
+    assert "new │ 5 │" in output
+    assert "Skipped, it is empty: island/empty.md" in output
+    assert "Warning, no front matter: island/plain.md" in output
+    assert "Passed over: 1 unknown format" in output
 
 
 def test_second_run_says_all_unchanged(island: Path) -> None:
@@ -60,13 +60,13 @@ def job_id() -> str:
 
 
 def test_job_left_to_a_worker_is_queued_and_its_state_is_shown(island: Path) -> None:
-    said = run(island, "--background")
-    assert f"Queued as {job_id()}" in said
+    output = run(island, "--background")
+    assert f"Queued as {job_id()}" in output
     assert Ingest.objects.get().status == "queued"
     assert "0/4" in run("--status")
-    said = run("--status", job_id()[:8])
-    assert "0 of 4" in said
-    assert "seconds left │ unknown" in said
+    output = run("--status", job_id()[:8])
+    assert "0 of 4" in output
+    assert "seconds left │ unknown" in output
 
 
 def test_same_command_goes_on_with_the_job_that_was_left(island: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge.language import language, within
+from knowledge.language import language, odds_in_script
 
 
 @pytest.mark.parametrize(
@@ -71,6 +71,6 @@ def test_the_same_text_always_has_the_same_language() -> None:
 
 
 def test_a_language_of_a_script_has_odds_that_may_be_multiplied() -> None:
-    odds = within("cyrillic", "Отпуск")
+    odds = odds_in_script("cyrillic", "Отпуск")
     assert set(odds) == {"ru", "uk", "bg", "mk"}
     assert min(odds.values()) > 0

@@ -17,18 +17,18 @@ def known(settings: Settings) -> None:
 
 
 def test_known_providers_are_there_without_being_named() -> None:
-    found = providers.from_environment({"OPENAI_API_KEY": " sk-1 "})
-    assert set(found) == set(providers.KNOWN)
-    assert found["openai"].api_key == "sk-1"
-    assert found["ollama"].base_url == "http://127.0.0.1:11434/v1"
-    assert "sk-1" not in repr(found)
+    providers_by_name = providers.from_environment({"OPENAI_API_KEY": " sk-1 "})
+    assert set(providers_by_name) == set(providers.KNOWN)
+    assert providers_by_name["openai"].api_key == "sk-1"
+    assert providers_by_name["ollama"].base_url == "http://127.0.0.1:11434/v1"
+    assert "sk-1" not in repr(providers_by_name)
 
 
 def test_any_server_is_added_by_its_address() -> None:
-    found = providers.from_environment(
+    providers_by_name = providers.from_environment(
         {"ACME_BASE_URL": "https://acme.test/v1/", "ACME_API_KEY": "k", "_BASE_URL": "x"}
     )
-    assert found["acme"] == providers.Provider("acme", "https://acme.test/v1", "k")
+    assert providers_by_name["acme"] == providers.Provider("acme", "https://acme.test/v1", "k")
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_an_address_or_key_that_cannot_be_one_is_refused_by_its_name(
 
 
 def test_only_a_hosted_provider_is_known_to_want_a_key() -> None:
-    found = providers.from_environment({"GOOGLE_BASE_URL": "http://127.0.0.1:4000/v1"})
-    lacking = {name for name, each in found.items() if each.lacks_key}
+    providers_by_name = providers.from_environment({"GOOGLE_BASE_URL": "http://127.0.0.1:4000/v1"})
+    lacking = {name for name, each in providers_by_name.items() if each.lacks_key}
     assert lacking == set(providers.HOSTED) - {"google"}
 
 
@@ -114,19 +114,19 @@ SET_UP: dict[str, dict[str, str]] = {
 def test_a_provider_left_out_is_found_from_the_name_and_from_what_is_set_up(
     name: str, set_up: str, provider: str
 ) -> None:
-    found = providers.from_environment(SET_UP[set_up])
-    assert providers.parts(name, found)[1] == provider
+    providers_by_name = providers.from_environment(SET_UP[set_up])
+    assert providers.parse_model_name(name, providers_by_name)[1] == provider
 
 
 def test_of_two_servers_of_ones_own_none_is_guessed() -> None:
-    found = providers.from_environment(SET_UP["ollama"] | SET_UP["acme"])
-    assert providers.parts("llama3.1", found) == ("llama3.1", "")
+    providers_by_name = providers.from_environment(SET_UP["ollama"] | SET_UP["acme"])
+    assert providers.parse_model_name("llama3.1", providers_by_name) == ("llama3.1", "")
 
 
 def test_a_model_of_nobody_is_refused_with_what_is_allowed(settings: Settings) -> None:
     settings.PROVIDERS = providers.from_environment({})
     with pytest.raises(providers.UnknownProvider, match="write model@provider, with one of anth"):
-        providers.split("llama3.1")
+        providers.parse_full_model_name("llama3.1")
 
 
 @pytest.mark.parametrize("name", ["", "@", "@openai", "x@nobody", "x@"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.sentences import split, typed
+from knowledge.sentences import split_message, split_passage
 
 
 @pytest.mark.parametrize(
@@ -26,16 +26,21 @@ from knowledge.sentences import split, typed
     ],
 )
 def test_paragraph_splits_into_its_sentences(text: str, expected: Any) -> None:
-    assert split(text) == expected
+    assert split_passage(text) == expected
 
 
 def test_list_items_are_whole_and_lose_their_markers() -> None:
     text = "Steps:\n\n* First one. Still first\n  goes on.\n2. Second `x.y`\n- [ ] Third"
-    assert split(text) == ["Steps:", "First one. Still first goes on.", "Second `x.y`", "Third"]
+    assert split_passage(text) == [
+        "Steps:",
+        "First one. Still first goes on.",
+        "Second `x.y`",
+        "Third",
+    ]
 
 
 def test_code_block_is_one_statement_with_its_fences() -> None:
-    assert split("Run:\n\n```sh\na. B\n\nc\n```\nDone. Well.") == [
+    assert split_passage("Run:\n\n```sh\na. B\n\nc\n```\nDone. Well.") == [
         "Run:",
         "```sh\na. B\n\nc\n```",
         "Done.",
@@ -44,11 +49,11 @@ def test_code_block_is_one_statement_with_its_fences() -> None:
 
 
 def test_code_block_that_never_ends_is_still_one_statement() -> None:
-    assert split("```\nopen. End") == ["```\nopen. End"]
+    assert split_passage("```\nopen. End") == ["```\nopen. End"]
 
 
 def test_table_rows_are_whole_and_headings_are_left_out() -> None:
-    assert split("## Prices\n| a. B | c |\n|---|---|\n| 1 | 2 |\n---\nText.") == [
+    assert split_passage("## Prices\n| a. B | c |\n|---|---|\n| 1 | 2 |\n---\nText.") == [
         "| a. B | c |",
         "| 1 | 2 |",
         "Text.",
@@ -57,12 +62,12 @@ def test_table_rows_are_whole_and_headings_are_left_out() -> None:
 
 @given(st.text(alphabet=st.sampled_from("aB .!?\n-*#|`1。>"), max_size=80))
 def test_every_statement_says_something_and_nothing_crashes(text: str) -> None:
-    assert all(statement.strip() for statement in split(text))
+    assert all(statement.strip() for statement in split_passage(text))
 
 
 @given(st.lists(st.sampled_from(["One is here.", "Is two?", "Three!"]), max_size=6))
 def test_sentences_put_together_again_are_the_paragraph(sentences: list[str]) -> None:
-    assert split(" ".join(sentences)) == sentences
+    assert split_passage(" ".join(sentences)) == sentences
 
 
 @pytest.mark.parametrize(
@@ -77,4 +82,4 @@ def test_sentences_put_together_again_are_the_paragraph(sentences: list[str]) ->
 def test_a_message_splits_before_small_letters_and_at_each_line(
     message: str, expected: list[str]
 ) -> None:
-    assert typed(message) == expected
+    assert split_message(message) == expected

@@ -13,7 +13,7 @@ from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import known_only, markers, normalised, without_markers
 from agents.documentation.citations.statements import Piece, pieces, without
 from agents.documentation.passages import with_heading
-from knowledge.sentences import FENCE, blocks, in_sentences
+from knowledge.sentences import FENCE, blocks, split_sentences
 
 # How much a statement of each status counts towards the answer's confidence.
 SUPPORT: dict[CitationStatus, float] = {
@@ -284,7 +284,7 @@ def sentences(text: str) -> Iterator[str]:
         if kind == "code":
             yield from (line for line in block.splitlines() if not FENCE.match(line))
         else:
-            yield from [block] if kind == "row" else in_sentences(block)
+            yield from [block] if kind == "row" else split_sentences(block)
 
 
 def words_of(text: str) -> list[str]:

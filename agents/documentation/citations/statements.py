@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from agents.documentation.citations.markers import markers, without_markers
 from agents.words import content_words
-from knowledge.sentences import ABBREVIATION, closing
+from knowledge.sentences import ABBREVIATION, end_of_code_block
 
 FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 HEADING = re.compile(r"^\s{0,3}#{1,6}\s|^\s*\*\*[^*]+\*\*:?\s*$")
@@ -76,7 +76,7 @@ def pieces(answer: str) -> list[Piece]:
         line, end = lines[place], place + 1
         stating = [each for each in parts if each.kind]
         if fence := FENCE.match(line):
-            end = closing(lines, place, fence[1])
+            end = end_of_code_block(lines, place, fence[1])
             parts.append(Piece("".join(lines[place:end]), place, "code"))
         elif ONLY_MARKS.match(line) and stating:
             since = parts[parts.index(stating[-1]) + 1 :]

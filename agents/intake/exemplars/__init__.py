@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agents.attributes import Reason
 from knowledge.embedding import encode
-from knowledge.sentences import typed
+from knowledge.sentences import split_message
 
 FOLDER = Path(__file__).parent
 # How fast the weight of an exemplar falls with its distance: at a cosine of 0.9 it has a fifth of
@@ -63,7 +63,7 @@ IN_SCOPE = 0.35
 def _pieces(question: str, message: str) -> list[str]:
     """The question, and by itself each sentence of it and of what was literally said."""
     whole = f"{question}\n{message}" if message not in question else question
-    sentences = typed(whole)
+    sentences = split_message(whole)
     return [question, *sentences[:MOST_SENTENCES]] if len(sentences) > 1 else [question]
 
 

@@ -14,7 +14,7 @@ from agents.llm import breaker
 from agents.llm.breaker import State
 from agents.llm.cost import rates
 from agents.llm.trial import Trial, try_model, widest_choices
-from knowledge.providers import parts
+from knowledge.providers import parse_model_name
 
 NO_MODEL = "No model is set: every role works by its own rules. Set GEN_MODEL to have one."
 
@@ -68,7 +68,7 @@ def _roles() -> Table:
 def _models(names: Iterable[str], states: dict[str, State]) -> Table:
     table = Table("model", "address", "USD per million tokens", "provider", title="Who is asked")
     for name in names:
-        provider = settings.PROVIDERS[parts(name)[1]]
+        provider = settings.PROVIDERS[parse_model_name(name)[1]]
         table.add_row(name, provider.base_url, _price(name), _state(states[provider.name]))
     return table
 

@@ -6,7 +6,7 @@ import uuid
 from argparse import ArgumentParser, _SubParsersAction
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
@@ -25,10 +25,10 @@ from assistant.lab.judged_data import Unjudgeable
 from assistant.lab.rehearsal import rehearsing
 from assistant.lab.retrieval_chart import svg
 from assistant.lab.scripted_replies import Obedient
-from knowledge.collections import named
+from knowledge.collections import collections_named
 from knowledge.errors import KnowledgeError
 from knowledge.ingestion import plan
-from knowledge.management.console import progress_bar, watched
+from knowledge.management.console import console_of, progress_bar, run_with_bar
 from knowledge.models import Ingest
 
 Kinds: TypeAlias = "_SubParsersAction[ArgumentParser]"
@@ -68,8 +68,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(figures))
         else:
-            out = cast("IO[str]", self.stdout._out)
-            Console(file=out, no_color=options["no_color"]).print(table)
+            console_of(self, options).print(table)
         if options["kind"] == "injection" and any(map(injection.broken, figures.values())):
             sys.exit(1)
 
@@ -171,7 +170,7 @@ def measure_retrieval(options: dict[str, Any]) -> Result:
 def measure_golden(options: dict[str, Any]) -> Result:
     """Ask every collection its golden questions."""
     figures = {}
-    for collection in named(options["collections"]):
+    for collection in collections_named(options["collections"]):
         with progress_bar(f"golden questions to {collection.name}"):
             figures[collection.name] = retrieval.golden_figures(collection)
     return figures, retrieval.golden_table(figures)

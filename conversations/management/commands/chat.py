@@ -41,7 +41,7 @@ class Command(BaseCommand):
         self.options = options
         session = options["session"] or str(uuid.uuid4())
         try:
-            named(options["collection"])
+            collections_named(options["collection"])
             if not SESSION.match(session):
                 raise CommandError("--session takes 1 to 64 letters, digits, '.', ':', '_' or '-'.")
             if options["question"] is not None:

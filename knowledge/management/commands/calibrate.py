@@ -3,18 +3,17 @@
 import json
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 from django.core.management.base import BaseCommand, CommandError
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from knowledge.calibration import Outcome, calibrate
-from knowledge.collections import named
+from knowledge.collections import collections_named
 from knowledge.errors import KnowledgeError
-from knowledge.management.console import progress_bar
+from knowledge.management.console import console_of, progress_bar
 from knowledge.models import Collection
 
 BAR_WIDTH = 24
@@ -80,7 +79,7 @@ def collections_to_calibrate(names: Sequence[str]) -> list[Collection]:
     return collections
 
 
-def picture(outcome: Outcome) -> Table:
+def histogram(outcome: Outcome) -> Table:
     """Return how confident searches were, a column of bars per kind of question."""
     threshold = outcome.choice.threshold
     table = Table(

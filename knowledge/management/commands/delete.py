@@ -2,16 +2,15 @@
 
 import sys
 from argparse import ArgumentParser
-from typing import IO, Any, cast
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q, QuerySet
-from rich.console import Console
 
 from knowledge import ingestion
-from knowledge.collections import named
+from knowledge.collections import collections_named
 from knowledge.errors import KnowledgeError
-from knowledge.management.console import receipt_table
+from knowledge.management.console import console_of, receipt_table
 from knowledge.models import Document
 
 
@@ -37,18 +36,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Delete them, once that was confirmed."""
         try:
-            found = documents(options["collection"], options["sources"])
+            chosen_documents = documents(options["collection"], options["sources"])
         except KnowledgeError as error:
             raise CommandError(str(error)) from error
-        count = found.count()
+        count = chosen_documents.count()
         if not count:
             raise CommandError("There is no such document in this collection.")
         if not options["yes"]:
             confirm(count, options["collection"])
-        receipt = ingestion.delete(found, by="command line", reason="asked for")
-        Console(file=cast("IO[str]", self.stdout._out), no_color=options["no_color"]).print(
-            receipt_table(receipt)
-        )
+        receipt = ingestion.delete(chosen_documents, by="command line", reason="asked for")
+        console_of(self, options).print(receipt_table(receipt))
 
 
 def documents(collection: str, sources: list[str]) -> QuerySet[Document]:
@@ -56,8 +53,8 @@ def documents(collection: str, sources: list[str]) -> QuerySet[Document]:
     chosen = Q(source__in=sources) if sources else Q()
     for source in sources:
         chosen |= Q(origin__startswith=f"{source.rstrip('/')}/")
-    found = Document.objects.filter(chosen, collection__in=named([collection]))
-    return found.defer("content", "summary")
+    matching = Document.objects.filter(chosen, collection__in=collections_named([collection]))
+    return matching.defer("content", "summary")
 
 
 def confirm(count: int, collection: str) -> None:

@@ -2,10 +2,9 @@
 
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from rich.table import Table
 
@@ -13,6 +12,7 @@ from knowledge.archive import export
 from knowledge.archive.contents import Manifest
 from knowledge.collections import named
 from knowledge.errors import KnowledgeError
+from knowledge.management.console import console_of
 
 
 class Command(BaseCommand):
@@ -28,15 +28,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Export with a progress bar, then print what the archive holds."""
-        # Django's wrapper ends every write with a line break, in the midst of a progress bar too.
-        console = Console(file=cast("IO[str]", self.stdout._out), no_color=options["no_color"])
+        console = console_of(self, options)
         path: Path = options["file"]
         if path.exists() and not options["replace"]:
             raise CommandError(
                 f"{path} exists: name another file, or write over it with --replace."
             )
         try:
-            (collection,) = named([options["collection"]])
+            (collection,) = collections_named([options["collection"]])
             columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
             with Progress(*columns, console=console, transient=True) as progress:
                 task = progress.add_task("")

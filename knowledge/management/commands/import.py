@@ -2,15 +2,15 @@
 
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from knowledge.archive import Restored, restore
 from knowledge.errors import KnowledgeError
+from knowledge.management.console import console_of
 
 
 class Command(BaseCommand):
@@ -32,8 +32,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Import with a progress bar, then print what was done."""
-        # Django's wrapper ends every write with a line break, in the midst of a progress bar too.
-        console = Console(file=cast("IO[str]", self.stdout._out), no_color=options["no_color"])
+        console = console_of(self, options)
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(),
                    TimeRemainingColumn())  # fmt: skip
         try:

@@ -2,20 +2,26 @@
 
 import uuid
 from argparse import ArgumentParser
-from typing import IO, Any, cast
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 
 from knowledge import ingestion
+from knowledge.collections import DEFAULT_COLLECTION
 from knowledge.errors import KnowledgeError
-from knowledge.ingestion.jobs import ring
-from knowledge.ingestion.plan import divided
+from knowledge.ingestion.jobs import enqueue
+from knowledge.ingestion.plan import split_paths_and_urls
 from knowledge.ingestion.report import report
-from knowledge.management.console import overview, remarks, standing, summary, watched
+from knowledge.management.console import (
+    console_of,
+    job_table,
+    jobs_table,
+    notes,
+    run_with_bar,
+    summary,
+)
 from knowledge.models import Ingest
-
-DEFAULT_COLLECTION = "documents"
 
 
 class Command(BaseCommand):
@@ -55,28 +61,26 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do what is asked, with a progress bar where that takes time."""
-        # Django's wrapper ends every write with a line break, in the midst of a progress bar too.
-        out = cast("IO[str]", self.stdout._out)
-        console = Console(file=out, no_color=options["no_color"])
+        console = console_of(self, options)
         try:
             if options["status"] is not None:
                 show(console, options["status"])
             elif options["cancel"]:
-                stop(console, options["cancel"])
+                cancel(console, options["cancel"])
             else:
-                self.work(console, again(options["retry"]) or planned(options), options)
+                self.work(console, job_to_retry(options["retry"]) or plan_job(options), options)
         except KnowledgeError as error:
             raise CommandError(str(error)) from error
 
     def work(self, console: Console, job: Ingest, options: dict[str, Any]) -> None:
         """Do the job, or leave it to a worker; say what became of every file."""
         if options["background"]:
-            ring(job)
-            said = f"Queued as {job.pk}. How far it is: ingest --status {job.pk}"
-            console.print(said, soft_wrap=True)
+            enqueue(job)
+            message = f"Queued as {job.pk}. How far it is: ingest --status {job.pk}"
+            console.print(message, soft_wrap=True)
             return
         try:
-            watched(job, console)
+            run_with_bar(job, console)
         except KeyboardInterrupt as error:
             raise CommandError(
                 "Stopped. What was stored stays; the same command goes on from here, and so does "
@@ -84,18 +88,18 @@ class Command(BaseCommand):
                 returncode=130,
             ) from error
         job.refresh_from_db()
-        made = report(job)
-        console.print(summary(made))
-        console.print(*remarks(made), sep="\n", soft_wrap=True)
+        result = report(job)
+        console.print(summary(result))
+        console.print(*notes(result), sep="\n", soft_wrap=True)
         if job.status == Ingest.Status.CANCELLED:
             raise CommandError(f"It was cancelled. To go on: ingest --retry {job.pk}")
         if job.status == Ingest.Status.FAILED:
             raise CommandError(f"Nothing could be ingested. {job.error}")
 
 
-def planned(options: dict[str, Any]) -> Ingest:
+def plan_job(options: dict[str, Any]) -> Ingest:
     """Return the job of what was named. Raises what `plan` raises."""
-    paths, urls = divided(options["paths"])
+    paths, urls = split_paths_and_urls(options["paths"])
     return ingestion.plan(
         options["collection"],
         paths=paths,
@@ -105,7 +109,7 @@ def planned(options: dict[str, Any]) -> Ingest:
     )
 
 
-def again(name: str | None) -> Ingest | None:
+def job_to_retry(name: str | None) -> Ingest | None:
     """Return the job to be tried again, queued; None when none is named. Raises JobError."""
     if not name:
         return None
@@ -115,7 +119,7 @@ def again(name: str | None) -> Ingest | None:
     return job
 
 
-def stop(console: Console, name: str) -> None:
+def cancel(console: Console, name: str) -> None:
     """Cancel a job."""
     if not ingestion.cancel(job_named(name).pk):
         raise CommandError("This job has ended already.")
@@ -126,18 +130,18 @@ def show(console: Console, name: str) -> None:
     """Print how one job stands, or the latest ones."""
     if name:
         job = job_named(name)
-        console.print(standing(job))
-        console.print(*remarks(report(job)), sep="\n")
+        console.print(job_table(job))
+        console.print(*notes(report(job)), sep="\n")
     else:
-        console.print(overview(Ingest.objects.select_related("collection")[:20]))
+        console.print(jobs_table(Ingest.objects.select_related("collection")[:20]))
 
 
 def job_named(name: str) -> Ingest:
     """Return the job whose id is, or begins with, `name`."""
-    found = Ingest.objects.filter(pk__in=ids_like(name)).select_related("collection").first()
-    if found is None:
+    job = Ingest.objects.filter(pk__in=ids_like(name)).select_related("collection").first()
+    if job is None:
         raise CommandError(f"There is no job {name!r}. `ingest --status` lists the latest.")
-    return found
+    return job
 
 
 def ids_like(name: str) -> list[uuid.UUID]:

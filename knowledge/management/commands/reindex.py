@@ -3,16 +3,18 @@
 import json
 from argparse import ArgumentParser
 from dataclasses import asdict
-from typing import IO, Any, cast
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from knowledge import collections, reindex
+from knowledge import reindex
+from knowledge.collections import collections_named
 from knowledge.embedding import registry
 from knowledge.errors import KnowledgeError
+from knowledge.management.console import console_of
 from knowledge.models import Collection
 from knowledge.reindex import Outcome, Plan
 
@@ -52,7 +54,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it, with a progress bar."""
-        console = Console(file=cast("IO[str]", self.stdout._out), no_color=options["no_color"])
+        console = console_of(self, options)
         console.quiet = options["json"]
         try:
             (collection,) = collections.named([options["collection"]])

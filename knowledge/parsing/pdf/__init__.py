@@ -11,7 +11,7 @@ from pypdfium2 import raw
 
 from knowledge.errors import Unreadable
 from knowledge.parsing.office import NAMELESS
-from knowledge.parsing.parsed_page import Limits, Page, as_date, assembled
+from knowledge.parsing.parsed_page import Limits, Page, as_date, assemble
 from knowledge.parsing.pdf.layout import Line, lines_of, without_furniture
 from knowledge.parsing.pdf.structure import Headings, Outline, Writer, blocks, body_size, key
 
@@ -25,34 +25,34 @@ def parse(body: bytes, limits: Limits) -> list[Page]:
     """Return the page of a PDF: all of its pages. Raises Unreadable."""
     if not body.strip():
         raise Unreadable("it is empty")
-    with closing(opened(body)) as document:
+    with closing(open_document(body)) as document:
         count = len(document)
         if count > limits.max_pages:
             raise Unreadable(
                 f"it has {count:,} pages, more than {limits.max_pages:,} (PARSE_MAX_PAGES)"
             )
         pages = list(lines_by_page(document))
-        marks, (title, changed) = outline(document), said_of_itself(document)
+        bookmarks, (title, last_change) = outline(document), properties(document)
     refuse_senseless(pages)
-    kept = without_furniture(pages, body_size(line for page in pages for line in page))
-    lines = [line for page in kept for line in page]
-    headings = Headings(lines, marks)
-    found = blocks(lines, headings)
-    content, starts = assembled(Writer(lines).pages(found))
-    heading = next((block for block in found if block.kind == "heading"), None)
-    named = " ".join(line.text for line in heading.lines) if heading else ""
+    body_pages = without_furniture(pages, body_size(line for page in pages for line in page))
+    lines = [line for page in body_pages for line in page]
+    headings = Headings(lines, bookmarks)
+    structure = blocks(lines, headings)
+    content, starts = assemble(Writer(lines).pages(structure))
+    heading = next((block for block in structure if block.kind == "heading"), None)
+    heading_text = " ".join(line.text for line in heading.lines) if heading else ""
     return [
         Page(
             content,
-            title=title or named,
-            last_updated=changed,
+            title=title or heading_text,
+            last_updated=last_change,
             starts=starts,
-            warnings=unread(pages),
+            warnings=unread_warning(pages),
         )
     ]
 
 
-def opened(body: bytes) -> pdfium.PdfDocument:
+def open_document(body: bytes) -> pdfium.PdfDocument:
     """Return the document. Raises Unreadable."""
     try:
         return pdfium.PdfDocument(body)
@@ -76,16 +76,16 @@ def lines_by_page(document: pdfium.PdfDocument) -> Iterator[list[Line]]:
 
 def outline(document: pdfium.PdfDocument) -> Outline:
     """Return the bookmarks: (page, words of the title) → level."""
-    found: Outline = {}
-    for mark in islice(document.get_toc(), BOOKMARKS):
-        target = mark.get_dest()
+    levels: Outline = {}
+    for bookmark in islice(document.get_toc(), BOOKMARKS):
+        target = bookmark.get_dest()
         place = target.get_index() if target else None
-        if place is not None and key(mark.get_title()):
-            found.setdefault((place + 1, key(mark.get_title())), mark.level + 1)
-    return found
+        if place is not None and key(bookmark.get_title()):
+            levels.setdefault((place + 1, key(bookmark.get_title())), bookmark.level + 1)
+    return levels
 
 
-def said_of_itself(document: pdfium.PdfDocument) -> tuple[str, date | None]:
+def properties(document: pdfium.PdfDocument) -> tuple[str, date | None]:
     """Return the title and the last change that the file names, where it does."""
     about = document.get_metadata_dict()
     title = " ".join(about["Title"].split())
@@ -106,7 +106,7 @@ def refuse_senseless(pages: Sequence[Sequence[Line]]) -> None:
         raise Unreadable("its fonts don't say which letters they show: run OCR over it first")
 
 
-def unread(pages: Sequence[Sequence[Line]]) -> list[str]:
+def unread_warning(pages: Sequence[Sequence[Line]]) -> list[str]:
     """Return a warning that names the pages without text."""
     empty = [str(number) for number, page in enumerate(pages, start=1) if not page]
     if not empty:

@@ -1,4 +1,4 @@
-"""Lines: the text of a PDF page as lines that know where they stand and how they are set."""
+"""Layout: a PDF page as lines that know where they stand, and tables by their columns."""
 
 import ctypes
 import re
@@ -71,17 +71,17 @@ def lines_of(page: pdfium.PdfPage, number: int) -> list[Line]:
     text = page.get_textpage()
     _, floor, _, ceiling = page.get_cropbox()
     signs = [chr(raw.FPDFText_GetUnicode(text, place)) for place in range(text.count_chars())]
-    put_right(text, signs)
-    found = [line(text, signs, span, number) for span in spans(signs)]
+    restore_arabic_order(text, signs)
+    lines = [line(text, signs, span, number) for span in spans(signs)]
     text.close()
     return [
         replace(each, place=((each.top + each.bottom) / 2 - floor) / ((ceiling - floor) or 1))
-        for each in found
+        for each in lines
         if each is not None
     ]
 
 
-def put_right(text: pdfium.PdfTextPage, signs: list[str]) -> None:
+def restore_arabic_order(text: pdfium.PdfTextPage, signs: list[str]) -> None:
     """Put Arabic lam and alef in order again where one glyph shows both: PDFium turns them."""
     for place, pair in enumerate(pairwise(signs)):
         if pair[0] in ALEFS and pair[1] == LAM and box(text, place) == box(text, place + 1):
@@ -137,18 +137,18 @@ def cells(
     text: pdfium.PdfTextPage, signs: Sequence[str], words: Sequence[range], size: float
 ) -> list[Cell]:
     """Return the words put together where they stand close."""
-    found: list[Cell] = []
+    joined: list[Cell] = []
     for word in words:
         # Words may run from right to left.
         ends = *box(text, word[0]), *box(text, word[-1])
         left, right = min(ends), max(ends)
-        said = "".join(signs[place] for place in word)
-        if found and max(left - found[-1].right, found[-1].left - right) <= CELL_GAP * size:
-            last = found.pop()
+        text_of_word = "".join(signs[place] for place in word)
+        if joined and max(left - joined[-1].right, joined[-1].left - right) <= CELL_GAP * size:
+            last = joined.pop()
             left, right = min(left, last.left), max(right, last.right)
-            said = f"{last.text} {said}"
-        found.append(Cell(left, right, said))
-    return found
+            text_of_word = f"{last.text} {text_of_word}"
+        joined.append(Cell(left, right, text_of_word))
+    return joined
 
 
 def box(text: pdfium.PdfTextPage, place: int) -> tuple[float, float]:
@@ -160,9 +160,9 @@ def box(text: pdfium.PdfTextPage, place: int) -> tuple[float, float]:
 
 def height(text: pdfium.PdfTextPage, place: int) -> tuple[float, float]:
     """Return the top and the bottom of a character's line, the same for "x" and "y"."""
-    found = raw.FS_RECTF()
-    raw.FPDFText_GetLooseCharBox(text, place, found)
-    return found.top, found.bottom
+    rectangle = raw.FS_RECTF()
+    raw.FPDFText_GetLooseCharBox(text, place, rectangle)
+    return rectangle.top, rectangle.bottom
 
 
 def letter_size(text: pdfium.PdfTextPage, place: int) -> float:
@@ -199,20 +199,20 @@ def without_furniture(pages: Pages, body_size: float) -> list[list[Line]]:
     the body stays: a title that is repeated on every page is a title.
     """
     edges = [(top(page), bottom(page)) for page in pages]
-    seen = Counter(key for lines in edges for key in {pattern(each) for each in chain(*lines)})
+    counts = Counter(key for lines in edges for key in {pattern(each) for each in chain(*lines)})
     least = max(FEWEST, SHARE * len(pages))
     numbered = sum(any(map(is_number, chain(*lines))) for lines in edges)
 
     def is_furniture(line: Line) -> bool:
         if is_number(line):
             return numbered >= 2 and 2 * numbered >= len(pages)
-        return seen[pattern(line)] >= least and line.size <= 1.1 * body_size
+        return counts[pattern(line)] >= least and line.size <= 1.1 * body_size
 
-    kept: list[list[Line]] = []
+    remaining: list[list[Line]] = []
     for page, lines in zip(pages, edges, strict=True):
         outer = {id(line) for edge in lines for line in takewhile(is_furniture, edge)}
-        kept.append([line for line in page if id(line) not in outer])
-    return kept
+        remaining.append([line for line in page if id(line) not in outer])
+    return remaining
 
 
 def top(page: Sequence[Line]) -> list[Line]:
@@ -242,7 +242,7 @@ NAME = re.compile(r"(?=.*[^\W\d_]{2}).{1,40}")
 def sentences(rows: Sequence[Line]) -> list[str]:
     """Return the rows of a table as sentences, named by the first row where it can do that."""
     widest = max(rows, key=lambda row: len(row.cells)).cells
-    table = [arranged(row.cells, widest) for row in rows]
+    table = [in_columns(row.cells, widest) for row in rows]
     first = table[0]
     has_names = all(map(NAME.fullmatch, first)) and (rows[0].is_bold or len(first) > 2)
     return tables.sentences(
@@ -253,7 +253,7 @@ def sentences(rows: Sequence[Line]) -> list[str]:
     )
 
 
-def arranged(cells: Sequence[Cell], columns: Sequence[Cell]) -> list[str]:
+def in_columns(cells: Sequence[Cell], columns: Sequence[Cell]) -> list[str]:
     """Return the texts of cells, each in the column it is nearest to."""
     texts = [""] * len(columns)
     for cell in cells:

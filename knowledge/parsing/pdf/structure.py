@@ -1,4 +1,4 @@
-"""Blocks: lines of a PDF put together into headings, paragraphs, list items, tables and code."""
+"""Structure: lines of a PDF as headings, paragraphs, list items, tables and code in Markdown."""
 
 import re
 from collections import Counter
@@ -8,6 +8,80 @@ from itertools import groupby, pairwise
 from typing import Literal
 
 from knowledge.parsing.pdf.layout import Line, sentences
+
+# So much larger than the body is meant to be seen.
+LARGER = 1.12
+# Sizes this near to each other are one level.
+NEAR = 0.04
+LONGEST_HEADING = 150
+LOWEST = 6
+
+Outline = dict[tuple[int, str], int]  # (page from 1, words of the title) → level from 1
+
+
+class Headings:
+    """Tells a document's headings: by its outline where it has one, else by their looks."""
+
+    def __init__(self, lines: Sequence[Line], outline: Outline) -> None:
+        self.outline = outline
+        self.body = body_size(lines)
+        bold = sum(len(line.text) for line in lines if line.is_bold)
+        self.bold_tells = 3 * bold < sum(len(line.text) for line in lines)
+        self.sizes = levels(line.size for line in lines if self.is_large(line))
+        self.pitch = leading(lines) or 1.2 * self.body
+        self.plain = plain_headings(lines, self.body, LARGER * self.body, self.pitch)
+
+    def level(self, line: Line) -> int:
+        """Return the level of a heading; 0 for any other line."""
+        bookmark_level = self.outline.get((line.page, key(line.text)), 0)
+        if bookmark_level:
+            return min(bookmark_level, LOWEST)
+        return min(self.level_by_looks(line), LOWEST)
+
+    def level_by_looks(self, line: Line) -> int:
+        """Return the level that a line's looks give it, which may be too low; 0 for none."""
+        below = max(self.sizes.values(), default=1)
+        if id(line) in self.plain and not self.is_large(line):
+            return below + self.plain[id(line)]
+        if len(line.text) > LONGEST_HEADING or len(line.cells) > 1 or not WORD.search(line.text):
+            return 0
+        if self.is_large(line):
+            return self.sizes[line.size]
+        return below + 1 if self.is_bold(line) else 0
+
+    def is_large(self, line: Line) -> bool:
+        """Tell whether a line is set larger than the body."""
+        return line.size >= LARGER * self.body
+
+    def is_bold(self, line: Line) -> bool:
+        """Tell whether a line is set in bold for a reason."""
+        ends_open = line.text.endswith((".", ",", ";", ":"))
+        return self.bold_tells and line.is_bold and line.size >= self.body and not ends_open
+
+
+def body_size(lines: Iterable[Line]) -> float:
+    """Return the size most letters are set in."""
+    sizes: Counter[float] = Counter()
+    for line in lines:
+        sizes[line.size] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0
+
+
+def levels(sizes: Iterable[float]) -> dict[float, int]:
+    """Return the level of each size, 1 for the largest."""
+    levels_by_size: dict[float, int] = {}
+    level, previous = 0, float("inf")
+    for size in sorted(set(sizes), reverse=True):
+        if size < (1 - NEAR) * previous:
+            level, previous = level + 1, size
+        levels_by_size[size] = level
+    return levels_by_size
+
+
+def key(text: str) -> str:
+    """Return the words of a heading, by which an outline and a page are compared."""
+    return " ".join(re.findall(r"[^\W\d_]+", text.casefold()))
+
 
 # A line this much lower than the one before it, in lines, begins a paragraph.
 APART = 1.3
@@ -39,7 +113,7 @@ def plain_headings(
     rows = [(line, len(number)) for line, number in numbered(lines, alone)]
     least = min((depth for line, depth in rows if line.size < large), default=1)
     return {
-        **dict.fromkeys(map(id, marked(lines, alone)), 1),
+        **dict.fromkeys(map(id, conspicuous(lines, alone)), 1),
         **{id(line): depth - least + 1 for line, depth in rows if line.size < large},
     }
 
@@ -87,7 +161,7 @@ def are_apart(line: Line, after: Line) -> bool:
     return line.font != after.font and b"" not in {line.font, after.font}
 
 
-def marked(lines: Sequence[Line], alone: Sequence[Line]) -> list[Line]:
+def conspicuous(lines: Sequence[Line], alone: Sequence[Line]) -> list[Line]:
     """Return those in capitals or in a font that little else is in."""
     fonts: Counter[bytes] = Counter()
     capitals = 0
@@ -118,20 +192,20 @@ def numbered(lines: Sequence[Line], alone: Iterable[Line]) -> list[tuple[Line, N
         if len(number_of(pair[0])) == len(number_of(pair[1])) > 0
         for line in pair
     }
-    found: list[tuple[Line, Number]] = []
+    sequence: list[tuple[Line, Number]] = []
     last: Number = ()
     for line in alone:
         number = number_of(line)
         if number and id(line) not in listed and follows(last, number):
-            found.append((line, number))
+            sequence.append((line, number))
             last = number
-    return found if len(found) >= FEWEST else []
+    return sequence if len(sequence) >= FEWEST else []
 
 
 def number_of(line: Line) -> Number:
     """Return the number a line begins with; nothing when there is none."""
-    found = NUMBER.match(line.text)
-    return tuple(map(int, found[1].split("."))) if found else ()
+    match = NUMBER.match(line.text)
+    return tuple(map(int, match[1].split("."))) if match else ()
 
 
 def follows(last: Number, number: Number) -> bool:
@@ -140,80 +214,6 @@ def follows(last: Number, number: Number) -> bool:
         return number == (*last, 1)
     place = len(number) - 1
     return number == (*last[:place], last[place] + 1)
-
-
-# So much larger than the body is meant to be seen.
-LARGER = 1.12
-# Sizes this near to each other are one level.
-NEAR = 0.04
-LONGEST_HEADING = 150
-LOWEST = 6
-
-Outline = dict[tuple[int, str], int]  # (page from 1, words of the title) → level from 1
-
-
-class Headings:
-    """Tells a document's headings: by its outline where it has one, else by their looks."""
-
-    def __init__(self, lines: Sequence[Line], outline: Outline) -> None:
-        self.outline = outline
-        self.body = body_size(lines)
-        bold = sum(len(line.text) for line in lines if line.is_bold)
-        self.bold_tells = 3 * bold < sum(len(line.text) for line in lines)
-        self.sizes = levels(line.size for line in lines if self.is_large(line))
-        self.pitch = leading(lines) or 1.2 * self.body
-        self.plain = plain_headings(lines, self.body, LARGER * self.body, self.pitch)
-
-    def level(self, line: Line) -> int:
-        """Return the level of a heading; 0 for any other line."""
-        listed = self.outline.get((line.page, key(line.text)), 0)
-        if listed:
-            return min(listed, LOWEST)
-        return min(self.seen(line), LOWEST)
-
-    def seen(self, line: Line) -> int:
-        """Return the level that a line's looks give it, which may be too low; 0 for none."""
-        below = max(self.sizes.values(), default=1)
-        if id(line) in self.plain and not self.is_large(line):
-            return below + self.plain[id(line)]
-        if len(line.text) > LONGEST_HEADING or len(line.cells) > 1 or not WORD.search(line.text):
-            return 0
-        if self.is_large(line):
-            return self.sizes[line.size]
-        return below + 1 if self.is_bold(line) else 0
-
-    def is_large(self, line: Line) -> bool:
-        """Tell whether a line is set larger than the body."""
-        return line.size >= LARGER * self.body
-
-    def is_bold(self, line: Line) -> bool:
-        """Tell whether a line is set in bold for a reason."""
-        ends_open = line.text.endswith((".", ",", ";", ":"))
-        return self.bold_tells and line.is_bold and line.size >= self.body and not ends_open
-
-
-def body_size(lines: Iterable[Line]) -> float:
-    """Return the size most letters are set in."""
-    sizes: Counter[float] = Counter()
-    for line in lines:
-        sizes[line.size] += len(line.text)
-    return sizes.most_common(1)[0][0] if sizes else 0
-
-
-def levels(sizes: Iterable[float]) -> dict[float, int]:
-    """Return the level of each size, 1 for the largest."""
-    found: dict[float, int] = {}
-    level, previous = 0, float("inf")
-    for size in sorted(set(sizes), reverse=True):
-        if size < (1 - NEAR) * previous:
-            level, previous = level + 1, size
-        found[size] = level
-    return found
-
-
-def key(text: str) -> str:
-    """Return the words of a heading, by which an outline and a page are compared."""
-    return " ".join(re.findall(r"[^\W\d_]+", text.casefold()))
 
 
 BULLET = re.compile(r"[•◦▪▫‣●○■□➢►\u2013\u2014*\uf0a7\uf0b7\x84-]\s+(?=\S)")
@@ -245,17 +245,17 @@ class Block:
 
 def blocks(lines: Sequence[Line], headings: Headings) -> list[Block]:
     """Return the blocks of a document, in order."""
-    found: list[Block] = []
+    sequence: list[Block] = []
     for line in lines:
-        block = begun(line, headings)
-        if found and belongs(found[-1], block, headings.pitch):
-            found[-1].lines.append(line)
+        block = new_block(line, headings)
+        if sequence and continues_block(sequence[-1], block, headings.pitch):
+            sequence[-1].lines.append(line)
         else:
-            found.append(block)
-    return found
+            sequence.append(block)
+    return sequence
 
 
-def begun(line: Line, headings: Headings) -> Block:
+def new_block(line: Line, headings: Headings) -> Block:
     """Return the block that a line would begin."""
     if level := headings.level(line):
         return Block("heading", [line], level)
@@ -266,14 +266,16 @@ def begun(line: Line, headings: Headings) -> Block:
     return Block("row" if len(line.cells) > 1 else "paragraph", [line])
 
 
-def belongs(block: Block, new: Block, pitch: float) -> bool:
+def continues_block(block: Block, new: Block, pitch: float) -> bool:
     """Tell whether a line goes on with a block rather than beginning one of its own."""
     line, last = new.lines[0], block.last
     step = (last.top - line.top) / pitch
     if new.kind == "item":
         return False
     if block.kind != new.kind:
-        return block.kind == "item" and new.kind == "paragraph" and goes_on(block, line, step)
+        return (
+            block.kind == "item" and new.kind == "paragraph" and continues_text(block, line, step)
+        )
     if new.kind == "heading":
         return (
             new.level == block.level
@@ -282,10 +284,10 @@ def belongs(block: Block, new: Block, pitch: float) -> bool:
         )
     if new.kind in {"row", "code"}:
         return line.page == last.page and 0 < step <= 3
-    return goes_on(block, line, step)
+    return continues_text(block, line, step)
 
 
-def goes_on(block: Block, line: Line, step: float) -> bool:
+def continues_text(block: Block, line: Line, step: float) -> bool:
     """Tell whether a line is the next one of a paragraph or of an item."""
     last = block.last
     if line.page != last.page or step < 0:
@@ -293,7 +295,7 @@ def goes_on(block: Block, line: Line, step: float) -> bool:
         return last.is_divided or (not END.search(last.text) and line.text[0].islower())
     if last.is_divided or is_beside(last, line):
         return True
-    if step > APART or LEADERS.search(last.text) or is_set_apart(block, line):
+    if step > APART or LEADERS.search(last.text) or is_in_own_font(block, line):
         return False
     if block.kind == "item":
         return line.left > block.lines[0].left + 0.3 * line.size
@@ -308,7 +310,7 @@ def is_beside(last: Line, line: Line) -> bool:
     return is_level and -line.size < line.left - last.right < line.size
 
 
-def is_set_apart(block: Block, line: Line) -> bool:
+def is_in_own_font(block: Block, line: Line) -> bool:
     """Tell whether the one line before is in a font of its own: a heading within the text."""
     fonts = {block.last.font, line.font}
     return len(block.lines) == 1 and len(fonts) == 2 and b"" not in fonts
@@ -325,42 +327,42 @@ class Writer:
     """Writes blocks; knows a document's words, to tell a hyphen from a division."""
 
     def __init__(self, lines: Iterable[Line]) -> None:
-        found = (HYPHENATED_WORD.findall(line.text.casefold()) for line in lines)
-        self.words = Counter(word for words in found for word in words)
+        words_of_lines = (HYPHENATED_WORD.findall(line.text.casefold()) for line in lines)
+        self.words = Counter(word for words in words_of_lines for word in words)
 
     def pages(self, blocks: Sequence[Block]) -> Iterator[tuple[int, list[str]]]:
         """Yield (number, texts) for each page; a block is on the page it begins on."""
         for page, on_page in groupby(blocks, key=lambda block: block.page):
             texts: list[str] = []
             for is_list, group in groupby(on_page, key=lambda block: block.kind == "item"):
-                written = [self.written(block) for block in group]
-                texts += ["\n".join(written)] if is_list else written
+                paragraphs = [self.markdown(block) for block in group]
+                texts += ["\n".join(paragraphs)] if is_list else paragraphs
             yield page, texts
 
-    def written(self, block: Block) -> str:
+    def markdown(self, block: Block) -> str:
         """Return one block as Markdown."""
         if block.kind == "row" and len(block.lines) > 1:
             return "\n".join(f"- {each}" for each in sentences(block.lines))
         if block.kind == "code":
             return f"```\n{code(block.lines)}\n```"
-        text = LEADERS.sub(" …", self.flowing(block.lines))
+        text = LEADERS.sub(" …", self.running_text(block.lines))
         if block.kind == "heading":
             return f"{'#' * block.level} {text}"
         return BULLET.sub("- ", text, count=1) if block.kind == "item" else text
 
-    def flowing(self, lines: Sequence[Line]) -> str:
+    def running_text(self, lines: Sequence[Line]) -> str:
         """Return lines as one, divided words put together."""
         text = lines[0].text
         for before, line in pairwise(lines):
             if before.is_divided:
-                text = self.joined(text, line.text)
+                text = self.join_word(text, line.text)
             elif re.search(r"\w-$", text) and line.text[0].islower():
-                text = self.joined(text[:-1], line.text)
+                text = self.join_word(text[:-1], line.text)
             else:
                 text += f"{'' if UNSPACED.fullmatch(text[-1] + line.text[0]) else ' '}{line.text}"
         return text
 
-    def joined(self, before: str, after: str) -> str:
+    def join_word(self, before: str, after: str) -> str:
         """Return two halves of a word as one, with a hyphen where it is written so elsewhere."""
         left, right = re.search(r"\w*$", before), re.match(r"\w*", after)
         halves = [half[0].casefold() for half in (left, right) if half]

@@ -13,7 +13,7 @@ from agents.llm.requests import Choice
 from agents.models import ModelCall
 from knowledge import ingestion
 from knowledge.ingestion import describer, job_lease
-from knowledge.ingestion.job_lease import Lost
+from knowledge.ingestion.job_lease import LeaseLost
 from knowledge.models import Chunk, Document, Ingest
 from tests.scripted import Call, Response, Scripted, shaped
 
@@ -130,7 +130,7 @@ def test_who_goes_on_asks_nothing_twice(
 
     def overtaken(finished: int, *_: Any) -> None:
         if finished >= 5:
-            raise Lost
+            raise LeaseLost
 
     assert ingestion.run(job.pk, overtaken) is None
     assert 0 < Document.objects.count() < PAGES

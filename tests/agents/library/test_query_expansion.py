@@ -118,10 +118,10 @@ def test_without_a_model_the_search_says_so(
     expanded: Scripted, search: Search, settings: Settings
 ) -> None:
     settings.MODELS = settings.MODELS | {"expansion": Choice()}
-    assert search() == expansion.NOBODY
+    assert search() == expansion.NO_MODEL
     assert expanded.server.ledger == []
 
 
 def test_nobody_is_asked_outside_of_a_turn(expanded: Scripted) -> None:
-    with pytest.raises(expansion.NotExpandedError, match=expansion.NOBODY):
+    with pytest.raises(expansion.NotExpandedError, match=expansion.NO_MODEL):
         query_expansion.alternatives(QUESTION, ["en"])

@@ -51,7 +51,7 @@ def test_the_next_ingest_describes_it_without_embedding_it(
     def refuse(*_: object) -> NoReturn:
         raise AssertionError(UNEMBEDDED)
 
-    monkeypatch.setattr(Encoder, "encoded", refuse)
+    monkeypatch.setattr(Encoder, "ask_model", refuse)
     assert take(tmp_path).changed == 1
     document = Document.objects.get()
     assert (document.description, document.version) == (SAID["description"], 1)

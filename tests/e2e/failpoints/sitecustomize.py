@@ -163,7 +163,7 @@ def of_events(events: Any) -> None:
 
 def of_recent(recent: Any) -> None:
     """Put a moment after a search kept what it found."""
-    wrap(recent, "keep", after("after_keeping"))
+    wrap(recent, "put", after("after_keeping"))
 
 
 def of_holding(holding: Any) -> None:
@@ -183,12 +183,12 @@ def of_holding(holding: Any) -> None:
 
 def of_reading(process: Any) -> None:
     """Put a moment while the parser has a file: it was sent, and nothing was heard of it."""
-    hear = process.Child.heard
+    hear = process.Child.receive_answer
 
     def asking(act: Act) -> Act:
         def acting(child: Any, *asked: Any) -> Any:
             working.role = INGEST  # the thread that loads
-            child.heard = before("during_work")(partial(hear, child))
+            child.receive_answer = before("during_work")(partial(hear, child))
             return act(child, *asked)
 
         return acting
@@ -206,12 +206,12 @@ def of_describing(describing: Any) -> None:
 
         return acting
 
-    wrap(describing.Describing, "work", asking)
+    wrap(describing.Describer, "work", asking)
 
 
 def of_encoding(encoding: Any) -> None:
     """Put a moment after vectors were made, when nobody has stored them yet."""
-    wrap(encoding.Encoder, "encoded", after("after_encoding"))
+    wrap(encoding.Encoder, "ask_model", after("after_encoding"))
 
 
 def of_pages(pages: Any) -> None:
@@ -235,8 +235,8 @@ def of_completion(completion: Any) -> None:
 
         return acting
 
-    wrap(completion, "close", before("before_finish"))
-    wrap(completion, "follow", after("after_removal"))
+    wrap(completion, "complete", before("before_finish"))
+    wrap(completion, "remove_gone", after("after_removal"))
     wrap(completion, "end", after("before_commit_of_end"))
     wrap(completion, "end", ending)
 

@@ -33,7 +33,7 @@ def stated() -> Document:
     factories.collection("handbook")
     Document.objects.update(version=3)
     document = Document.objects.get()
-    said = Graph(
+    statements = Graph(
         entities=(
             NamedEntity("Harbour Office", "organisation", ("harbour master",)),
             NamedEntity("foghorn", "system"),
@@ -48,7 +48,7 @@ def stated() -> Document:
             ),
         ),
     )
-    graph.write(document, list(document.chunks.order_by("number")), said)
+    graph.write(document, list(document.chunks.order_by("number")), statements)
     return document
 
 
@@ -63,8 +63,8 @@ def test_an_entity_shows_its_names_and_relations_with_their_time_and_document(
     staff: Client, stated: Document
 ) -> None:
     page = shown(staff, address(Entity.objects.get(key="foghorn")))
-    for said in ("keeps", "until 2024-02-29", "pays for", "from 2024-03-01", "version 3"):
-        assert said in page
+    for text in ("keeps", "until 2024-02-29", "pays for", "from 2024-03-01", "version 3"):
+        assert text in page
     assert page.index("pays for") < page.index("keeps</a>")
     assert f"{address(stated)}?chunk=2#chunk-2" in page
     assert address(Entity.objects.get(name="Harbour Office")) in page
@@ -77,7 +77,7 @@ def test_an_entity_shows_its_names_and_relations_with_their_time_and_document(
 def test_relations_are_found_by_either_of_their_ends_and_by_their_document(
     staff: Client, stated: Document
 ) -> None:
-    keeps, pays = (Relation.objects.get(predicate=said) for said in ("keeps", "pays for"))
+    keeps, pays = (Relation.objects.get(predicate=predicate) for predicate in ("keeps", "pays for"))
     for query in ("office", "keeps"):
         page = shown(staff, RELATIONS, q=query)
         assert address(keeps) in page

@@ -62,7 +62,7 @@ def test_of_several_files_those_that_can_be_read_are_taken_in(staff: Client, wor
 def test_when_no_file_can_be_read_the_reason_of_each_is_given(staff: Client, worker: None) -> None:
     answer = upload(staff, file("photo.md", b"\x89PNG\x00"), file("empty.md", b" \n"))
     assert (answer.status_code, answer.json()["code"]) == (HTTPStatus.BAD_REQUEST, "invalid")
-    assert [said.partition(":")[0] for said in answer.json()["fields"]["file"]] == [
+    assert [problem.partition(":")[0] for problem in answer.json()["fields"]["file"]] == [
         "photo.md",
         "empty.md",
     ]
@@ -146,8 +146,8 @@ def test_a_document_as_json_is_taken_in_and_replaced(
         body = document if is_flat else {"document": document}
         answer = send(staff, collection="island", **body)
         assert answer.status_code == HTTPStatus.CREATED, answer.json()
-    found = Document.objects.get()
-    assert (found.source, found.version, found.collection.name) == ("fog", 2, "island")
+    stored = Document.objects.get()
+    assert (stored.source, stored.version, stored.collection.name) == ("fog", 2, "island")
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ def sources() -> list[str]:
 
 
 def texts() -> dict[str, str]:
-    found = Document.objects.values_list("source", "content")
-    return {source: content.split("\n\n")[-1] for source, content in found}
+    documents = Document.objects.values_list("source", "content")
+    return {source: content.split("\n\n")[-1] for source, content in documents}
 
 
 def test_same_bytes_under_two_paths_are_one_document(folder: Path) -> None:
@@ -102,8 +102,8 @@ def test_copy_whose_twin_changed_keeps_its_text(folder: Path, changed: str) -> N
     ingest(folder)
     (folder / changed).write_text(OTHER)
     ingest(folder)
-    kept = ({"a.md", "docs/b.md"} - {changed}).pop()
-    assert texts() == {f"isle/{changed}": OTHER, f"isle/{kept}": LICENCE}
+    unchanged = ({"a.md", "docs/b.md"} - {changed}).pop()
+    assert texts() == {f"isle/{changed}": OTHER, f"isle/{unchanged}": LICENCE}
     assert not Copy.objects.exists()
     assert ingest(folder).unchanged == 2
 

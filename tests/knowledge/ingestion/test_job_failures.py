@@ -78,9 +78,9 @@ def test_error_over_one_item_is_said_with_it_and_the_others_go_on(
 
     monkeypatch.setattr(storage, "write_chunks", fail)
     job = ingestion.plan("island", paths=[island])
-    made = ran(job)
-    assert (made.new, len(made.skipped)) == (3, 1)
-    assert made.skipped[0].reason == "Docent failed over it: ValueError: no such thing as fog"
+    outcome = ran(job)
+    assert (outcome.new, len(outcome.skipped)) == (3, 1)
+    assert outcome.skipped[0].reason == "Docent failed over it: ValueError: no such thing as fog"
     assert not Document.objects.filter(source="island/fog.txt").exists()
     monkeypatch.undo()
     assert ingestion.retry(job.pk) == 1
@@ -103,8 +103,8 @@ def test_error_nobody_thought_of_is_raised_and_said_and_the_rest_can_go_on(
         ingestion.run(job.pk)
     job.refresh_from_db()
     assert (job.status, "a mistake of ours" in job.error) == ("queued", True)
-    made = ran(job)
-    assert (made.new, [each.source for each in made.skipped]) == (3, ["island/fog.txt"])
+    outcome = ran(job)
+    assert (outcome.new, [each.source for each in outcome.skipped]) == (3, ["island/fog.txt"])
 
 
 def test_item_that_makes_a_batch_fail_is_found_and_the_others_go_on(
@@ -122,9 +122,9 @@ def test_item_that_makes_a_batch_fail_is_found_and_the_others_go_on(
     for _ in range(2):
         with pytest.raises(RuntimeError):
             ingestion.run(job.pk)
-    made = ran(job)
-    assert (made.new, [each.source for each in made.skipped]) == (3, ["island/fog.txt"])
-    assert "the model does not like fog" in made.skipped[0].reason
+    outcome = ran(job)
+    assert (outcome.new, [each.source for each in outcome.skipped]) == (3, ["island/fog.txt"])
+    assert "the model does not like fog" in outcome.skipped[0].reason
 
 
 def test_vectors_of_a_long_document_outlive_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,6 +195,6 @@ def test_rows_of_json_count_once_however_often_the_worker_dies(
     for _ in range(2):
         with pytest.raises(SystemExit):
             ingestion.run(job.pk, die)
-    made = ran(job)
-    assert (made.new, made.unchanged) == (9, 0)
+    outcome = ran(job)
+    assert (outcome.new, outcome.unchanged) == (9, 0)
     assert set(Document.objects.values_list("version", flat=True)) == {1}

@@ -46,8 +46,8 @@ def test_files_gone_from_a_zip_are_removed_if_it_lies_in_a_folder(tmp_path: Path
     assert ran(ingestion.plan("island", paths=[path.parent])).removed == 1
     assert Document.objects.get().source == "isle/all.zip/pier.md"
     path.write_bytes(b"no zip any more")
-    made = ran(ingestion.plan("island", paths=[path.parent]))
-    assert (made.removed, Document.objects.count()) == (0, 1)
+    outcome = ran(ingestion.plan("island", paths=[path.parent]))
+    assert (outcome.removed, Document.objects.count()) == (0, 1)
 
 
 @pytest.fixture

@@ -43,13 +43,13 @@ def test_job_in_other_hands_is_left_alone_until_its_lease_ends() -> None:
 
 
 def test_the_lease_of_a_job_is_renewed_until_another_takes_it_over() -> None:
-    with job_lease.held(upload().pk) as hold:
-        assert hold
+    with job_lease.acquire(upload().pk) as lease:
+        assert lease
         Ingest.objects.update(lease_until=now() - timedelta(seconds=1))
         assert job_lease.LEASES.renew(job_lease.LEASES.tokens()) == 1
         assert not ingestion.waiting().exists()
         Ingest.objects.update(token=uuid.uuid4(), lease_until=now() - timedelta(seconds=1))
-        assert job_lease.LEASES.renew([hold.token]) == 0
+        assert job_lease.LEASES.renew([lease.token]) == 0
         assert ingestion.waiting().exists()
     assert job_lease.LEASES.tokens() == []
 
@@ -134,22 +134,22 @@ def test_worker_that_lost_its_lease_changes_nothing_more(
 
 def test_progress_counts_what_is_done_and_what_is_left(island: Path) -> None:
     job = ingestion.plan("island", paths=[island])
-    seen = ingestion.progress(job)
-    assert (seen.items, seen.finished, seen.seconds_left) == (4, 0, None)
-    made = ran(job)
-    seen = ingestion.progress(job)
-    assert (seen.items, seen.finished, seen.documents) == (4, 4, 4)
-    assert seen.outcomes == {"new": 4}
-    assert seen.chunks == made.chunks == Chunk.objects.count()
+    state = ingestion.progress(job)
+    assert (state.items, state.finished, state.seconds_left) == (4, 0, None)
+    outcome = ran(job)
+    state = ingestion.progress(job)
+    assert (state.items, state.finished, state.documents) == (4, 4, 4)
+    assert state.outcomes == {"new": 4}
+    assert state.chunks == outcome.chunks == Chunk.objects.count()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_many_deliveries_at_once_are_one(island: Path) -> None:
     job = ingestion.plan("island", paths=[island])
-    made: list[Report | None] = []
+    outcomes: list[Report | None] = []
 
     def work() -> None:
-        made.append(ingestion.run(job.pk))
+        outcomes.append(ingestion.run(job.pk))
         connection.close()
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -157,5 +157,5 @@ def test_many_deliveries_at_once_are_one(island: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [each.new for each in made if each is not None] == [4]
+    assert [each.new for each in outcomes if each is not None] == [4]
     assert Document.objects.count() == 4

@@ -230,10 +230,10 @@ def test_two_folders_of_the_same_name_are_refused(island: Path, tmp_path: Path) 
 
 
 def test_watch_sees_every_file_finished(island: Path) -> None:
-    seen: list[tuple[int, int]] = []
-    ingest(island, watch=lambda finished, total, current: seen.append((finished, total)))
-    assert seen[-1] == (4, 4)
-    assert seen == sorted(seen)
+    progress: list[tuple[int, int]] = []
+    ingest(island, watch=lambda finished, total, current: progress.append((finished, total)))
+    assert progress[-1] == (4, 4)
+    assert progress == sorted(progress)
 
 
 def test_interrupted_ingestion_keeps_what_was_stored_and_goes_on(

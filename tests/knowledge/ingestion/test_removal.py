@@ -34,10 +34,10 @@ def cite(document: Document, version: int, *, status: Status = Status.COMPLETED)
 
 def test_receipt_counts_every_row_and_nothing_is_left(fog: Document) -> None:
     rest = [kind._default_manager.count() for kind in (Document, Section, Chunk)]
-    held = factories.rows_left([fog.pk])
-    assert held == removal.delete([fog], by="inge").removed
-    assert held["documents"] == held["versions"] == held["chunks"] == 1
-    assert (held["vectors"], held["postings"] > 5) == (3, True)
+    row_counts = factories.rows_left([fog.pk])
+    assert row_counts == removal.delete([fog], by="inge").removed
+    assert row_counts["documents"] == row_counts["versions"] == row_counts["chunks"] == 1
+    assert (row_counts["vectors"], row_counts["postings"] > 5) == (3, True)
     assert not any(factories.rows_left([fog.pk]).values())
     assert [kind._default_manager.count() for kind in (Document, Section, Chunk)] == [
         count - 1 for count in rest
@@ -68,19 +68,19 @@ def test_deleted_document_is_gone_from_every_search(fog: Document) -> None:
 def test_receipt_lists_the_answers_that_relied_on_it(fog: Document) -> None:
     old, new = cite(fog, 1), cite(fog, 2)
     assert sorted(removal.delete([fog]).answers) == sorted([old, new])
-    assert len(versions.relying([fog.pk])) == 2
+    assert len(versions.turns_citing([fog.pk])) == 2
 
 
 def test_answers_of_a_former_version_are_known(fog: Document) -> None:
     old, new = cite(fog, 1), cite(fog, 2)
-    relied = {str(each.turn): each.version for each in versions.relying_on(fog)}
+    relied = {str(each.turn): each.version for each in versions.answers_citing(fog)}
     assert relied == {old: 1, new: 2}
     assert [turn for turn, version in relied.items() if version < fog.version] == [old]
 
 
 def test_only_answers_that_were_given_rely_on_anything(fog: Document) -> None:
     cite(fog, 2, status=Status.CANCELLED)
-    assert versions.relying_on(fog) == []
+    assert versions.answers_citing(fog) == []
 
 
 def test_documents_of_two_collections_go_with_one_receipt(fog: Document) -> None:
@@ -97,9 +97,9 @@ def run(*words: str) -> str:
 
 
 def test_command_deletes_what_is_named_and_prints_the_receipt(fog: Document) -> None:
-    said = run("--collection", "island", "island/fog.txt", "--yes")
-    assert "documents │ 1" in said
-    assert str(Receipt.objects.get().pk) in said.replace(" ", "")
+    output = run("--collection", "island", "island/fog.txt", "--yes")
+    assert "documents │ 1" in output
+    assert str(Receipt.objects.get().pk) in output.replace(" ", "")
     assert Document.objects.count() == 3
     run("--collection", "island", "island/rooms", "--yes")
     assert Document.objects.count() == 1

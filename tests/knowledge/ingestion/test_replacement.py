@@ -73,13 +73,13 @@ def test_document_changed_across_a_switch_has_vectors_of_the_model_they_were_mad
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ran(upload())
-    encode = Encoder.encoded
+    encode = Encoder.ask_model
 
     def switched(encoder: Encoder, texts: Sequence[str]) -> Vectors:
         Collection.objects.update(embedding_model="other@acme")
         return encode(encoder, texts)
 
-    monkeypatch.setattr(Encoder, "encoded", switched)
+    monkeypatch.setattr(Encoder, "ask_model", switched)
     ran(upload(b"The foghorn is silent now."))
     assert set(ChunkVector.objects.values_list("model", flat=True)) == {LOCAL_MODEL}
 

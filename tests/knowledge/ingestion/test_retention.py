@@ -11,7 +11,7 @@ from knowledge.errors import NothingToIngest
 from knowledge.ingestion import completion
 from knowledge.ingestion.jobs import JobError, retry
 from knowledge.ingestion.plan import reingest
-from knowledge.ingestion.retention import tidy
+from knowledge.ingestion.retention import drop_expired
 from knowledge.models import Document, Ingest, Item
 from tests.knowledge.jobs import FOG, ran, upload
 
@@ -24,7 +24,7 @@ ROOM = "---\ntitle: Rooms\n---\nThe lighthouse has four rooms."
 @pytest.fixture(autouse=True)
 def untidy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs that leave tidying to the test."""
-    monkeypatch.setattr(completion, "tidy", lambda: 0)
+    monkeypatch.setattr(completion, "drop_expired", lambda: 0)
 
 
 def aged(job: Ingest, days: int) -> Ingest:
@@ -53,15 +53,15 @@ def folder(tmp_path: Path) -> Path:
 
 def test_of_nightly_runs_only_the_latest_old_one_keeps_its_items(folder: Path) -> None:
     jobs = [nightly(folder, days) for days in (60, 50, 40)]
-    assert tidy() == 4
+    assert drop_expired() == 4
     assert [job.items.count() for job in jobs] == [0, 0, 2]
     assert Ingest.objects.count() == 3
-    assert tidy() == 0
+    assert drop_expired() == 0
 
 
 def test_a_month_of_nightly_runs_can_be_looked_into(folder: Path) -> None:
     jobs = [nightly(folder, days) for days in (31, 29, 1)]
-    assert tidy() == 2
+    assert drop_expired() == 2
     assert [job.items.count() for job in jobs] == [0, 2, 2]
 
 
@@ -70,7 +70,7 @@ def test_a_document_can_still_be_taken_in_anew_from_its_file(folder: Path) -> No
     (folder / "room.md").unlink()
     nightly(folder, 80)
     nightly(folder, 70)
-    assert tidy() == 3
+    assert drop_expired() == 3
     (item,) = reingest(Document.objects.get()).items.all()
     assert (item.kind, item.location) == (Item.Kind.FILE, str(folder / "fog.md"))
 
@@ -78,7 +78,7 @@ def test_a_document_can_still_be_taken_in_anew_from_its_file(folder: Path) -> No
 def test_a_folder_that_moved_is_still_known_by_its_name(folder: Path, tmp_path: Path) -> None:
     nightly(folder, 90)
     nightly(folder, 80)
-    tidy()
+    drop_expired()
     other = tmp_path / "other" / "pages"
     other.mkdir(parents=True)
     (other / "sea.md").write_text("---\ntitle: Sea\n---\nThe sea is deep.")
@@ -96,7 +96,7 @@ def test_a_job_without_its_items_cannot_be_tried_again_and_nothing_is_deleted(
     assert retry(first.pk) == 1
     ran(first)
     aged(first, 90)
-    tidy()
+    drop_expired()
     assert retry(first.pk) == 0
     assert Document.objects.count() == 2
 
@@ -106,7 +106,7 @@ def test_an_upload_that_was_skipped_can_be_tried_again_for_a_week(folder: Path) 
     for job, days in ((late, 8), (new, 6)):
         ingestion.run(job.pk)
         aged(job, days)
-    tidy()
+    drop_expired()
     assert [job.items.get().body is None for job in (late, new)] == [True, False]
     assert [retry(job.pk) for job in (late, new)] == [0, 1]
 
@@ -117,7 +117,7 @@ def test_what_a_sitemap_named_last_is_kept() -> None:
     for job, body in zip(jobs, (None, b"{}"), strict=True):
         job.items.update(**listing, body=body)
         aged(job, 90)
-    assert tidy() == 1
+    assert drop_expired() == 1
     assert bytes(jobs[1].items.get().body or b"") == b"{}"
 
 
@@ -126,7 +126,7 @@ def test_an_old_job_that_is_tried_again_just_now_keeps_what_it_needs() -> None:
     ingestion.run(job.pk)
     aged(job, 90)
     retry(job.pk)
-    assert tidy() == 0
+    assert drop_expired() == 0
     assert job.items.get().body is not None
     with pytest.raises(JobError):
         retry(job.pk)
@@ -147,6 +147,6 @@ def test_only_the_first_job_done_on_a_day_has_it_tidied(folder: Path) -> None:
     aged(old, 90)
     ran(upload(b"# Ferry\n\nIt sails at nine.", "ferry.md"))
     ran(upload(b"# Sea\n\nIt is deep.", "sea.md"))
-    assert tidy() == 0
+    assert drop_expired() == 0
     Ingest.objects.order_by("-created").first().delete()  # type: ignore[union-attr]
-    assert tidy() == 1
+    assert drop_expired() == 1

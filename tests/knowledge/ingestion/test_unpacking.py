@@ -42,15 +42,15 @@ def of_kind(name: str, mode: int) -> ZipInfo:
     return info
 
 
-def outcomes(found: list[Member]) -> dict[str, bytes | str]:
+def outcomes(archive_members: list[Member]) -> dict[str, bytes | str]:
     """What each member gives: its bytes, or why not."""
-    given: dict[str, bytes | str] = {}
-    for member in found:
+    contents: dict[str, bytes | str] = {}
+    for member in archive_members:
         try:
-            given[member.path] = member.read()
+            contents[member.path] = member.read()
         except Unreadable as error:
-            given[member.path] = str(error)
-    return given
+            contents[member.path] = str(error)
+    return contents
 
 
 def test_files_in_known_formats_come_with_their_place_and_the_rest_is_counted() -> None:
@@ -66,10 +66,12 @@ def test_files_in_known_formats_come_with_their_place_and_the_rest_is_counted() 
             "guide/.hidden.md": b"x",
         }
     )
-    found = members("docs.zip", body, ignored)
-    assert [member.origin for member in found] == ["docs.zip/guide/page.md", "docs.zip/notes.txt"]
-    assert [list(member.folders) for member in found] == [["guide"], []]
-    assert outcomes(found) == {"guide/page.md": TEXT, "notes.txt": b"Notes"}
+    archive_members = members("docs.zip", body, ignored)
+    assert [member.origin for member in archive_members] == [
+        "docs.zip/guide/page.md",
+        "docs.zip/notes.txt",
+    ]
+    assert outcomes(archive_members) == {"guide/page.md": TEXT, "notes.txt": b"Notes"}
     assert ignored == {"hidden": 3, "unknown format": 1}
 
 
@@ -86,31 +88,31 @@ def test_files_in_known_formats_come_with_their_place_and_the_rest_is_counted() 
     ],
 )
 def test_a_file_of_an_unsafe_path_is_refused_and_the_rest_goes_on(path: str, reason: str) -> None:
-    given = outcomes(members("docs.zip", zipped({path: TEXT, "page.md": TEXT})))
-    assert given.pop("page.md") == TEXT
-    assert reason in str(given.popitem()[1])
+    contents = outcomes(members("docs.zip", zipped({path: TEXT, "page.md": TEXT})))
+    assert contents.pop("page.md") == TEXT
+    assert reason in str(contents.popitem()[1])
 
 
 @pytest.mark.parametrize("mode", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
 def test_what_is_no_plain_file_is_refused(mode: int) -> None:
     body = zipped({of_kind("link.md", mode | 0o777): b"/etc/passwd", "page.md": TEXT})
-    given = outcomes(members("docs.zip", body))
-    assert "a link, a device or a pipe" in str(given["link.md"])
-    assert given["page.md"] == TEXT
+    contents = outcomes(members("docs.zip", body))
+    assert "a link, a device or a pipe" in str(contents["link.md"])
+    assert contents["page.md"] == TEXT
 
 
 def test_an_encrypted_file_is_refused() -> None:
     body = bytearray(zipped({"secret.md": TEXT, "page.md": TEXT}))
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         body[body.index(signature) + offset] |= 1
-    given = outcomes(members("docs.zip", bytes(body)))
-    assert "without a password" in str(given["secret.md"])
-    assert given["page.md"] == TEXT
+    contents = outcomes(members("docs.zip", bytes(body)))
+    assert "without a password" in str(contents["secret.md"])
+    assert contents["page.md"] == TEXT
 
 
 def test_other_methods_than_deflate_are_refused() -> None:
-    given = outcomes(members("docs.zip", zipped({"page.md": TEXT}, ZIP_BZIP2)))
-    assert "other than deflate" in str(given["page.md"])
+    contents = outcomes(members("docs.zip", zipped({"page.md": TEXT}, ZIP_BZIP2)))
+    assert "other than deflate" in str(contents["page.md"])
 
 
 def test_the_second_file_of_one_path_is_refused() -> None:
@@ -123,9 +125,9 @@ def test_the_second_file_of_one_path_is_refused() -> None:
 
 def test_a_damaged_file_is_refused_and_the_rest_goes_on() -> None:
     body = zipped({"broken.md": TEXT, "page.md": TEXT[::-1]}, ZIP_STORED)
-    given = outcomes(members("docs.zip", body.replace(TEXT, TEXT.upper())))
-    assert "damaged inside the zip" in str(given["broken.md"])
-    assert given["page.md"] == TEXT[::-1]
+    contents = outcomes(members("docs.zip", body.replace(TEXT, TEXT.upper())))
+    assert "damaged inside the zip" in str(contents["broken.md"])
+    assert contents["page.md"] == TEXT[::-1]
 
 
 @pytest.mark.parametrize("body", [b"", b"PK\x03\x04", b"no zip", zipped({"page.md": TEXT})[:-30]])
@@ -179,9 +181,9 @@ def test_a_bomb_is_refused_whatever_size_it_declares_and_memory_stays_bounded(
 
 
 def test_files_that_expand_out_of_all_proportion_are_refused_and_short_ones_are_not() -> None:
-    given = outcomes(members("a.zip", zipped({"a.md": b"a" * 2_000_000, "b.md": b"b" * 9_000})))
-    assert "more than 200 times" in str(given["a.md"])
-    assert given["b.md"] == b"b" * 9_000
+    contents = outcomes(members("a.zip", zipped({"a.md": b"a" * 2_000_000, "b.md": b"b" * 9_000})))
+    assert "more than 200 times" in str(contents["a.md"])
+    assert contents["b.md"] == b"b" * 9_000
 
 
 def test_names_in_utf8_are_read_with_and_without_the_flag() -> None:
@@ -204,7 +206,7 @@ def test_no_damage_whatsoever_raises_anything_but_a_reason(
     for position, value in changes:
         body[position] = value
     try:
-        found = members("docs.zip", bytes(body))
+        archive_members = members("docs.zip", bytes(body))
     except Unreadable:
-        found = []
-    assert len(outcomes(found)) == len({member.path for member in found})
+        archive_members = []
+    assert len(outcomes(archive_members)) == len({member.path for member in archive_members})

@@ -40,7 +40,7 @@ def ingest(*urls: str, keep_missing: bool = False) -> Report:
     return ran(ingestion.plan("island", urls=urls or [MAP], keep_missing=keep_missing))
 
 
-def there() -> set[str]:
+def stored_sources() -> set[str]:
     origins = Document.objects.values_list("origin", flat=True)
     return {origin.removeprefix(f"{SITE}/") for origin in origins}
 
@@ -49,12 +49,12 @@ def test_a_page_that_the_sitemap_names_no_more_is_removed_with_a_receipt(maps: M
     maps[MAP] = ["fog", "pier", "crane"]
     ingest()
     maps[MAP] = ["fog", "crane"]
-    made = ingest()
-    assert (made.removed, made.unchanged, there()) == (1, 2, {"fog", "crane"})
+    outcome = ingest()
+    assert (outcome.removed, outcome.unchanged, stored_sources()) == (1, 2, {"fog", "crane"})
     receipt = Receipt.objects.get()
-    assert made.receipt == str(receipt.pk)
+    assert outcome.receipt == str(receipt.pk)
     assert [each["source"] for each in receipt.documents] == [f"{SITE}/pier"]
-    assert (ingest().removed, there()) == (0, {"fog", "crane"})
+    assert (ingest().removed, stored_sources()) == (0, {"fog", "crane"})
 
 
 def test_nothing_is_removed_when_less_than_half_is_left_until_it_is_named_again(
@@ -64,13 +64,13 @@ def test_nothing_is_removed_when_less_than_half_is_left_until_it_is_named_again(
     ingest()
     maps[MAP] = ["fog"]
     for _ in range(2):
-        made = ingest()
-        assert (made.removed, len(there())) == (0, 4)
-        (warning,) = made.warnings
+        outcome = ingest()
+        assert (outcome.removed, len(stored_sources())) == (0, 4)
+        (warning,) = outcome.warnings
         assert warning.source == MAP
         assert "less than half" in warning.reason
     maps[MAP] = ["fog", "pier", "crane"]
-    assert (ingest().removed, there()) == (1, {"fog", "pier", "crane"})
+    assert (ingest().removed, stored_sources()) == (1, {"fog", "pier", "crane"})
 
 
 def test_a_page_that_was_asked_for_by_itself_stays(maps: Maps) -> None:
@@ -78,16 +78,16 @@ def test_a_page_that_was_asked_for_by_itself_stays(maps: Maps) -> None:
     ingest()
     ingest(f"{SITE}/pier")
     maps[MAP] = ["fog", "crane"]
-    assert (ingest().removed, len(there())) == (0, 3)
+    assert (ingest().removed, len(stored_sources())) == (0, 3)
 
 
 def test_a_page_goes_when_the_last_sitemap_that_named_it_does_not(maps: Maps) -> None:
     maps.update({MAP: ["fog", "pier"], OTHER_MAP: ["pier", "crane"]})
     ingest(MAP, OTHER_MAP)
     maps[MAP] = ["fog"]
-    assert (ingest(MAP).removed, len(there())) == (0, 3)
+    assert (ingest(MAP).removed, len(stored_sources())) == (0, 3)
     maps[OTHER_MAP] = ["crane"]
-    assert (ingest(OTHER_MAP).removed, there()) == (1, {"fog", "crane"})
+    assert (ingest(OTHER_MAP).removed, stored_sources()) == (1, {"fog", "crane"})
 
 
 def test_pages_stay_while_missing_ones_are_kept_or_the_sitemap_cannot_be_read(
@@ -99,11 +99,11 @@ def test_pages_stay_while_missing_ones_are_kept_or_the_sitemap_cannot_be_read(
     maps[MAP] = ["fog", "pier", "crane"]
     ingest()
     maps[MAP] = ["fog", "crane"]
-    assert (ingest(keep_missing=True).removed, len(there())) == (0, 3)
+    assert (ingest(keep_missing=True).removed, len(stored_sources())) == (0, 3)
     with monkeypatch.context() as patched:
         patched.setattr(loader, "pages_of", refuse)
-        assert (ingest().removed, len(there())) == (0, 3)
-    assert (ingest().removed, len(there())) == (1, 2)
+        assert (ingest().removed, len(stored_sources())) == (0, 3)
+    assert (ingest().removed, len(stored_sources())) == (1, 2)
 
 
 def test_a_page_that_moved_within_the_sitemap_keeps_its_id(maps: Maps) -> None:
@@ -113,7 +113,7 @@ def test_a_page_that_moved_within_the_sitemap_keeps_its_id(maps: Maps) -> None:
     maps[MAP] = ["pier", "twin"]
     ingest()
     assert Document.objects.get(origin=f"{SITE}/twin").pk == identity
-    assert there() == {"pier", "twin"}
+    assert stored_sources() == {"pier", "twin"}
 
 
 def test_a_copy_whose_page_is_gone_is_no_copy_any_more(maps: Maps) -> None:
@@ -123,7 +123,7 @@ def test_a_copy_whose_page_is_gone_is_no_copy_any_more(maps: Maps) -> None:
     maps[MAP] = ["fog", "pier"]
     ingest()
     assert not Copy.objects.exists()
-    assert there() == {"fog", "pier"}
+    assert stored_sources() == {"fog", "pier"}
 
 
 def test_a_job_that_was_called_off_leaves_the_removal_to_the_next(
@@ -135,8 +135,8 @@ def test_a_job_that_was_called_off_leaves_the_removal_to_the_next(
     job = ingestion.plan("island", urls=[MAP])
     called_off(monkeypatch, lambda: ingestion.run(job.pk))
     assert Ingest.objects.get(pk=job.pk).status == "cancelled"
-    assert len(there()) == 3
-    assert (ingest().removed, there()) == (1, {"fog", "crane"})
+    assert len(stored_sources()) == 3
+    assert (ingest().removed, stored_sources()) == (1, {"fog", "crane"})
 
 
 def called_off(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
@@ -146,5 +146,5 @@ def called_off(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> N
         raise Cancelled
 
     with monkeypatch.context() as patched:
-        patched.setattr(completion, "close", cancel)
+        patched.setattr(completion, "complete", cancel)
         work()

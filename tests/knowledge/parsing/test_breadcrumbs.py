@@ -36,9 +36,9 @@ def read(navigation: str) -> Page:
     ],
 )
 def test_crumbs_are_the_pages_above_without_the_first_and_the_page_itself(navigation: str) -> None:
-    found = read(navigation)
-    assert found.crumbs == ["Guide", "Travel"]
-    assert found.content == "# Night trains\n\nThey run."
+    page = read(navigation)
+    assert page.crumbs == ["Guide", "Travel"]
+    assert page.content == "# Night trains\n\nThey run."
 
 
 def test_the_page_is_also_called_by_its_title_without_the_sites_name() -> None:

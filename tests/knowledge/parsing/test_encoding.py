@@ -51,8 +51,8 @@ def test_every_form_of_unicode_is_read_with_and_without_a_mark(
 def test_a_single_sentence_is_read_with_a_warning_that_names_the_guess(
     text: str, encoding: str
 ) -> None:
-    found, warnings = decode(text.encode(encoding))
-    assert found == text
+    decoded, warnings = decode(text.encode(encoding))
+    assert decoded == text
     assert [warning.startswith("not UTF-8: read as ") for warning in warnings] == [True]
 
 
@@ -60,16 +60,16 @@ def test_a_single_sentence_is_read_with_a_warning_that_names_the_guess(
     ("text", "encoding"), [("Die Größe des Zimmers", "utf-8"), ("Привет, как дела", "utf-8")]
 )
 def test_a_single_bad_byte_costs_one_character_and_no_more(text: str, encoding: str) -> None:
-    found, (warning,) = decode(text.encode(encoding) + b" \xff")
-    assert found == text + " \ufffd"
+    decoded, (warning,) = decode(text.encode(encoding) + b" \xff")
+    assert decoded == text + " \ufffd"
     assert "1 damaged place" in warning
 
 
 @pytest.mark.parametrize("mark", [codecs.BOM_UTF8, codecs.BOM_UTF16_LE])
 def test_a_text_with_a_mark_may_be_damaged_too(mark: bytes) -> None:
     encoding = "utf-8" if mark == codecs.BOM_UTF8 else "utf-16-le"
-    found, (warning,) = decode(mark + "Die Größe des Zimmers über uns".encode(encoding) + b"\xc3")
-    assert found.startswith("Die Größe des Zimmers über uns")
+    decoded, (warning,) = decode(mark + "Die Größe des Zimmers über uns".encode(encoding) + b"\xc3")
+    assert decoded.startswith("Die Größe des Zimmers über uns")
     assert "damaged" in warning
 
 
@@ -129,21 +129,21 @@ def page(head: str, text: str, encoding: str, charset: str = "") -> Page:
     ],
 )
 def test_what_a_page_says_it_is_in_counts(head: str, text: str, encoding: str) -> None:
-    found = page(head, text, encoding)
-    assert (found.content, found.warnings) == (text, [])
+    decoded = page(head, text, encoding)
+    assert (decoded.content, decoded.warnings) == (text, [])
 
 
 def test_what_the_server_says_counts_more_and_a_mark_more_still() -> None:
-    found = page("<meta charset=windows-1252>", "Η άδεια", "cp1253", "windows-1253")
-    assert (found.content, found.warnings) == ("Η άδεια", [])
+    decoded = page("<meta charset=windows-1252>", "Η άδεια", "cp1253", "windows-1253")
+    assert (decoded.content, decoded.warnings) == ("Η άδεια", [])
     assert page("\ufeff", "Η άδεια", "utf-16-le", "windows-1253").content == "Η άδεια"
 
 
 @pytest.mark.parametrize("charset", ["klingon", "utf-8"])
 def test_a_server_that_is_wrong_leaves_it_to_the_page_with_a_warning(charset: str) -> None:
-    found = page("<meta charset=windows-1253>", "Η άδεια", "cp1253", charset)
-    assert found.content == "Η άδεια"
-    assert [f"said to be in {charset!r}" in warning for warning in found.warnings] == [True]
+    decoded = page("<meta charset=windows-1253>", "Η άδεια", "cp1253", charset)
+    assert decoded.content == "Η άδεια"
+    assert [f"said to be in {charset!r}" in warning for warning in decoded.warnings] == [True]
 
 
 def test_a_page_that_is_wrong_about_itself_is_read_by_its_bytes() -> None:
@@ -156,8 +156,8 @@ def test_a_page_that_is_wrong_about_itself_is_read_by_its_bytes() -> None:
 
 
 def test_the_servers_word_counts_for_text_and_not_for_what_is_binary() -> None:
-    (found,) = parse("a.txt", "Wię".encode("iso8859-2"), charset="iso-8859-2")
-    assert found.content == "Wię"
+    (decoded,) = parse("a.txt", "Wię".encode("iso8859-2"), charset="iso-8859-2")
+    assert decoded.content == "Wię"
     with pytest.raises(Unreadable, match="it is a binary file"):
         parse("a.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", charset="iso-8859-1")
     with pytest.raises(Unreadable, match="it is damaged, or no PDF"):

@@ -3,7 +3,7 @@
 import pytest
 
 from knowledge.parsing.dispatch import parse
-from knowledge.parsing.tables import Cell, sentences, spread
+from knowledge.parsing.tables import Cell, expand_spans, sentences
 
 
 def markdown(html: str) -> str:
@@ -68,7 +68,7 @@ def test_tables_that_only_lay_out_a_page_are_no_lists() -> None:
 
 
 def test_no_span_makes_a_table_wider_than_tables_are() -> None:
-    table = spread([[Cell("x", rows=10**6, columns=10**6)], [Cell("y")]])
+    table = expand_spans([[Cell("x", rows=10**6, columns=10**6)], [Cell("y")]])
     assert [len(row) for row in table] == [256, 256]
     assert sentences([[Cell("x", columns=10**6)], [Cell("y")]]) == ["x", "y"]
 

@@ -89,8 +89,10 @@ def test_the_child_dies_with_its_parent() -> None:
         "reader = Reader(Limits()); reader.read('a.txt', b'x')\n"
         "print(reader.child.process.pid, flush=True); os.kill(os.getpid(), 9)"
     )
-    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
-    child = int(said.stdout)
+    completed = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False
+    )
+    child = int(completed.stdout)
     for _ in range(500):
         if not alive(child):
             break

@@ -10,20 +10,20 @@ from knowledge import ingestion
 from knowledge.identifiers import LOCAL_MODEL
 from knowledge.ingestion import removal
 from knowledge.models import Calibration, Collection, Document
-from knowledge.search import Found, cache, search
+from knowledge.search import SearchResult, cache, search
 
 pytestmark = pytest.mark.django_db
 QUESTION = "When does the foghorn sound?"
 
 
 @pytest.fixture
-def taken(island: Path) -> Path:
+def ingested(island: Path) -> Path:
     """The island as a collection, and the folder it is of."""
     ingestion.ingest(ingestion.find([island]), collection="island")
     return island
 
 
-def ask(**changes: Any) -> Found:
+def ask(**changes: Any) -> SearchResult:
     asked: dict[str, Any] = {
         "question": QUESTION,
         "collections": ["island"],
@@ -32,7 +32,7 @@ def ask(**changes: Any) -> Found:
     return search(**asked)
 
 
-def same(one: Found, other: Found) -> bool:
+def same(one: SearchResult, other: SearchResult) -> bool:
     return (one.passages, one.quality, one.no_context) == (
         other.passages,
         other.quality,
@@ -40,7 +40,7 @@ def same(one: Found, other: Found) -> bool:
     )
 
 
-def test_an_equal_search_finds_the_same_without_searching(taken: Path) -> None:
+def test_an_equal_search_finds_the_same_without_searching(ingested: Path) -> None:
     first, again = ask(), ask()
     assert (first.stats["cached"], again.stats["cached"]) == (False, True)
     assert same(first, again)
@@ -62,7 +62,7 @@ def test_an_equal_search_finds_the_same_without_searching(taken: Path) -> None:
         {"explain": True},
     ],
 )
-def test_another_search_searches(taken: Path, changes: dict[str, Any]) -> None:
+def test_another_search_searches(ingested: Path, changes: dict[str, Any]) -> None:
     Collection.objects.create(name="mainland")
     ask()
     assert ask(**changes).stats["cached"] is False
@@ -72,75 +72,77 @@ def test_another_search_searches(taken: Path, changes: dict[str, Any]) -> None:
     ("name", "value"), [("SEARCH_MIN_HITS", 1), ("MMR_LAMBDA", 0.2), ("SEARCH_FETCH_K", 9)]
 )
 def test_other_settings_search_anew(
-    taken: Path, settings: Settings, name: str, value: float
+    ingested: Path, settings: Settings, name: str, value: float
 ) -> None:
     ask()
     setattr(settings, name, value)
     assert ask().stats["cached"] is False
 
 
-def test_a_deleted_document_is_not_found_again(taken: Path) -> None:
+def test_a_deleted_document_is_not_found_again(ingested: Path) -> None:
     (fog,) = Document.objects.filter(source="island/fog.txt")
     assert fog.pk in {each.document_id for each in ask().passages}
     removal.delete([fog])
-    found = ask()
-    assert found.stats["cached"] is False
-    assert fog.pk not in {each.document_id for each in found.passages}
+    result = ask()
+    assert result.stats["cached"] is False
+    assert fog.pk not in {each.document_id for each in result.passages}
 
 
-def test_what_is_gone_without_notice_is_not_shown(taken: Path) -> None:
+def test_what_is_gone_without_notice_is_not_shown(ingested: Path) -> None:
     ask()
     Document.objects.filter(source="island/fog.txt").delete()
     assert not any(each.title == "Fog" for each in ask().passages)
 
 
-def test_a_changed_document_is_searched_anew(taken: Path) -> None:
+def test_a_changed_document_is_searched_anew(ingested: Path) -> None:
     ask()
-    (taken / "fog.txt").write_text("The foghorn has been replaced by a bell. Sailors like it.")
-    ingestion.ingest(ingestion.find([taken]), collection="island")
-    found = ask()
-    assert found.stats["cached"] is False
-    assert any("replaced by a bell" in each.text for each in found.passages)
+    (ingested / "fog.txt").write_text("The foghorn has been replaced by a bell. Sailors like it.")
+    ingestion.ingest(ingestion.find([ingested]), collection="island")
+    result = ask()
+    assert result.stats["cached"] is False
+    assert any("replaced by a bell" in each.text for each in result.passages)
 
 
-def test_a_new_document_is_found_at_once(taken: Path) -> None:
+def test_a_new_document_is_found_at_once(ingested: Path) -> None:
     ask()
-    (taken / "horn.txt").write_text("The new foghorn sounds whenever the lighthouse keeper sleeps.")
-    ingestion.ingest(ingestion.find([taken]), collection="island")
+    (ingested / "horn.txt").write_text(
+        "The new foghorn sounds whenever the lighthouse keeper sleeps."
+    )
+    ingestion.ingest(ingestion.find([ingested]), collection="island")
     assert any("keeper sleeps" in each.text for each in ask().passages)
 
 
-def test_an_ingest_that_changes_nothing_leaves_what_was_found(taken: Path) -> None:
+def test_an_ingest_that_changes_nothing_leaves_what_was_found(ingested: Path) -> None:
     ask()
-    ingestion.ingest(ingestion.find([taken]), collection="island", keep_missing=True)
+    ingestion.ingest(ingestion.find([ingested]), collection="island", keep_missing=True)
     assert ask().stats["cached"] is True
 
 
-def test_another_threshold_is_judged_anew(taken: Path) -> None:
+def test_another_threshold_is_judged_anew(ingested: Path) -> None:
     ask()
     Calibration.objects.create(
         collection=Collection.objects.get(), model=LOCAL_MODEL, threshold=0.99
     )
-    found = ask()
-    assert (found.stats["cached"], found.stats["threshold"]) == (False, 0.99)
+    result = ask()
+    assert (result.stats["cached"], result.stats["threshold"]) == (False, 0.99)
 
 
-def test_nothing_is_kept_when_the_setting_is_0(taken: Path, settings: Settings) -> None:
+def test_nothing_is_kept_when_the_setting_is_0(ingested: Path, settings: Settings) -> None:
     settings.CACHE_SEARCH_SECONDS = 0
     ask()
     assert ask().stats["cached"] is False
 
 
-def test_without_redis_searches_go_on(taken: Path, settings: Settings) -> None:
+def test_without_redis_searches_go_on(ingested: Path, settings: Settings) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1"
     assert ask().passages
     assert ask().stats["cached"] is False
 
 
-def test_what_is_kept_says_nothing_a_document_says(taken: Path, settings: Settings) -> None:
+def test_what_is_kept_says_nothing_a_document_says(ingested: Path, settings: Settings) -> None:
     ask()
-    redis = cache.connection(settings.REDIS_URL)
-    kept = [str(redis.get(key)) for key in redis.scan_iter(f"{cache.PREFIX}*")]
-    assert kept
-    assert not any("foghorn" in each.lower() for each in kept)
+    redis = cache.client(settings.REDIS_URL)
+    entries = [str(redis.get(key)) for key in redis.scan_iter(f"{cache.PREFIX}*")]
+    assert entries
+    assert not any("foghorn" in each.lower() for each in entries)
     assert 0 < redis.ttl(next(redis.scan_iter(f"{cache.PREFIX}*"))) <= 300

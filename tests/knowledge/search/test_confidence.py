@@ -39,8 +39,8 @@ def confidence(cosines: Sequence[float], share: float = 0.0) -> float:
 def test_quality_follows_from_the_nearest_passages(
     cosines: list[float], share: float, quality: str
 ) -> None:
-    found = verdict(cosines, share) if cosines else judge([], [], [], min_hits=3, chunks=100)
-    assert (found.quality, found.no_context) == (quality, quality == "poor")
+    result = verdict(cosines, share) if cosines else judge([], [], [], min_hits=3, chunks=100)
+    assert (result.quality, result.no_context) == (quality, quality == "poor")
 
 
 def test_passage_counts_more_when_it_stands_out_and_holds_the_words() -> None:
@@ -61,17 +61,17 @@ def test_page_of_few_chunks_needs_no_three_hits() -> None:
 def test_each_passage_is_measured_against_its_own_collection() -> None:
     strict, lenient = Bar(0.9, 0.05), Bar(0.2, 0.1)
     cosines, bars = [0.7, 0.7, 0.45, 0.4, 0.4], [strict] * 2 + [lenient] * 3
-    found = judge(cosines, [0.0] * 5, bars, min_hits=1, chunks=100)
-    assert (found.best_cosine, found.threshold, found.no_context) == (0.45, 0.2, False)
+    result = judge(cosines, [0.0] * 5, bars, min_hits=1, chunks=100)
+    assert (result.best_cosine, result.threshold, result.no_context) == (0.45, 0.2, False)
     assert judge(cosines[:2], [0.0] * 2, bars[:2], min_hits=1, chunks=100).no_context
 
 
 def test_confidence_of_one_collection_does_not_depend_on_its_threshold() -> None:
     cosines, shares = [0.5, 0.3, 0.2], [0.1, 0.6, 0.0]
     for bar in (BAR, Bar(0.9, 0.3)):
-        found = judge(cosines, shares, [bar] * 3, min_hits=1, chunks=100)
-        assert found.confidence == pytest.approx(max(confidences(cosines, shares)))
-        assert found.threshold == bar.threshold
+        result = judge(cosines, shares, [bar] * 3, min_hits=1, chunks=100)
+        assert result.confidence == pytest.approx(max(confidences(cosines, shares)))
+        assert result.threshold == bar.threshold
 
 
 def test_words_alone_are_at_best_good() -> None:

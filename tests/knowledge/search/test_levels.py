@@ -8,7 +8,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from knowledge.identifiers import LOCAL_MODEL
-from knowledge.search import Beside, neighbours, postings, vector, vector_indexes
+from knowledge.search import Surroundings, neighbours, postings, vector, vector_indexes
 from knowledge.search.scope import scope_of
 from tests.knowledge.levels import ask, page, reasons, texts, towards
 
@@ -51,11 +51,11 @@ def test_a_document_in_chinese_is_found_by_part_of_a_sentence() -> None:
 def test_meaning_finds_what_words_miss_and_the_section_and_document_count_too() -> None:
     page("far", ("far", towards(0.2, 0, 1)))
     page("near", ("near", towards(1, 0.2)))
-    found = ask("", towards(1), explain=True)
-    assert texts(found) == ["near", "far"]
-    levels = {each.level for each in reasons(found)["near"].standings}
+    result = ask("", towards(1), explain=True)
+    assert texts(result) == ["near", "far"]
+    levels = {each.level for each in reasons(result)["near"].standings}
     assert levels == {"semantic", "hierarchical", "summary"}
-    assert all(each.rank == 1 for each in reasons(found)["near"].standings)
+    assert all(each.rank == 1 for each in reasons(result)["near"].standings)
 
 
 def test_of_two_equal_chunks_the_one_of_the_nearer_document_comes_first() -> None:
@@ -75,8 +75,8 @@ def test_an_index_finds_what_an_exact_search_does(monkeypatch: pytest.MonkeyPatc
         for kind in vector_indexes.INDEX_KINDS:
             cursor.execute(f"REINDEX TABLE knowledge_{kind}vector")
     for kind in vector_indexes.INDEX_KINDS:
-        right = vector.alone(kind, rows[3][np.newaxis], LOCAL_MODEL, where, exact=True)
-        assert vector.alone(kind, rows[3][np.newaxis], LOCAL_MODEL, where) == right
+        right = vector.nearest_alone(kind, rows[3][np.newaxis], LOCAL_MODEL, where, exact=True)
+        assert vector.nearest_alone(kind, rows[3][np.newaxis], LOCAL_MODEL, where) == right
     small = texts(ask("", rows[3]))
     monkeypatch.setattr(vector, "is_small", lambda scope: False)
     assert texts(ask("", rows[3])) == small
@@ -116,19 +116,19 @@ def test_explanation_says_why_a_candidate_is_no_result(settings: Settings) -> No
     ]
     paths = [["A"], ["A"], ["B"], ["C"], ["D"]]
     page("a", *chunks, sections=paths)
-    found = ask("", towards(1), limit=2, explain=True)
-    entries = {text.split()[0]: each for text, each in reasons(found).items()}
+    result = ask("", towards(1), limit=2, explain=True)
+    entries = {text.split()[0]: each for text, each in reasons(result).items()}
     best, copy = entries["best"], entries["copy"]
     assert (best.place, best.dropped, best.why) == (1, None, "")
     assert (entries["same"].dropped, entries["same"].by) == ("section", best.chunk_id)
     assert (copy.dropped, copy.by) == ("variety", best.chunk_id)
     assert (entries["different"].place, entries["different"].dropped) == (2, "budget")
     assert entries["last"].dropped == "fetch"
-    assert found.explain
-    assert [each.score for each in found.explain.candidates] == sorted(
-        (each.score for each in found.explain.candidates), reverse=True
+    assert result.explain
+    assert [each.score for each in result.explain.candidates] == sorted(
+        (each.score for each in result.explain.candidates), reverse=True
     )
-    assert json.loads(json.dumps(found.explain.as_json()))["candidates"][0]["why"] == ""
+    assert json.loads(json.dumps(result.explain.as_json()))["candidates"][0]["why"] == ""
 
 
 def test_results_come_in_the_order_of_their_scores() -> None:
@@ -143,11 +143,11 @@ def test_neighbours_stand_around_a_chunk_in_its_document() -> None:
     middle = document.chunks.get(number=3)
     first = document.chunks.get(number=1)
     assert neighbours([middle.pk, first.pk, 0]) == {
-        middle.pk: Beside(before=["2"], after=["4"]),
-        first.pk: Beside(before=[], after=["2"]),
+        middle.pk: Surroundings(before=["2"], after=["4"]),
+        first.pk: Surroundings(before=[], after=["2"]),
     }
-    wide = neighbours([middle.pk], most=5)
-    assert wide[middle.pk] == Beside(before=["1", "2"], after=["4", "5"])
+    wide = neighbours([middle.pk], distance=5)
+    assert wide[middle.pk] == Surroundings(before=["1", "2"], after=["4", "5"])
 
 
 @pytest.mark.parametrize(

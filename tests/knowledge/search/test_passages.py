@@ -54,18 +54,18 @@ def test_passage_holds_what_a_citation_needs() -> None:
 
 @pytest.mark.usefixtures("searched")
 def test_question_about_something_else_finds_no_context() -> None:
-    found = search("What is the best pizza recipe?", collections=["island"])
-    assert (found.no_context, found.quality) == (True, "poor")
-    assert found.stats["confidence"] < found.stats["threshold"]
+    result = search("What is the best pizza recipe?", collections=["island"])
+    assert (result.no_context, result.quality) == (True, "poor")
+    assert result.stats["confidence"] < result.stats["threshold"]
 
 
 @pytest.mark.usefixtures("searched")
 def test_question_the_documents_answer_has_context() -> None:
-    found = search("When does the foghorn of the lighthouse sound?", collections=["island"])
-    assert not found.no_context
-    assert found.error == ""
-    assert found.stats["hits"]["keyword"][0] > 0
-    assert found.stats["hits"]["semantic"] == [found.stats["chunks"]]
+    result = search("When does the foghorn of the lighthouse sound?", collections=["island"])
+    assert not result.no_context
+    assert result.error == ""
+    assert result.stats["hits"]["keyword"][0] > 0
+    assert result.stats["hits"]["semantic"] == [result.stats["chunks"]]
 
 
 @pytest.mark.usefixtures("searched")
@@ -118,11 +118,11 @@ def test_words_alone_are_compared_when_the_model_cannot_be_loaded(
         raise EmbeddingUnavailable("The weights are gone.")
 
     monkeypatch.setattr(LOCAL, "encode", missing)
-    found = search("cancelled bookings", collections=["island"])
-    assert found.passages[0].section == "Cancel a booking"
-    assert found.passages[0].cosine is None
-    assert found.error == "Only words were compared: The weights are gone."
-    assert found.quality != "excellent"
+    result = search("cancelled bookings", collections=["island"])
+    assert result.passages[0].section == "Cancel a booking"
+    assert result.passages[0].cosine is None
+    assert result.error == "Only words were compared: The weights are gone."
+    assert result.quality != "excellent"
 
 
 @pytest.mark.usefixtures("searched")
@@ -134,8 +134,8 @@ def test_no_question_breaks_the_search(question: str) -> None:
 
 
 def test_nothing_ingested_is_no_context_and_no_error() -> None:
-    found = search("Anything?", collections=[])
-    assert (found.passages, found.no_context, found.quality) == ((), True, "poor")
+    result = search("Anything?", collections=[])
+    assert (result.passages, result.no_context, result.quality) == ((), True, "poor")
 
 
 def test_words_are_stemmed_in_the_language_of_the_document(

@@ -43,8 +43,8 @@ def written(name: str, *texts: str, source: str = "a.md", **fields: Any) -> Docu
 
 def impacts(chunk: Chunk | None = None) -> dict[str, float]:
     """Return word → impact of the chunk, of the only one when none is given."""
-    found = Posting.objects.filter(chunk=chunk or Chunk.objects.get())
-    return dict(found.values_list("term", "impact"))
+    postings_of_chunk = Posting.objects.filter(chunk=chunk or Chunk.objects.get())
+    return dict(postings_of_chunk.values_list("term", "impact"))
 
 
 def words(text: str, config: str = "english") -> set[str]:
@@ -61,8 +61,8 @@ def test_a_chunk_is_found_by_stems_without_stop_words() -> None:
 
 def test_a_word_of_the_title_says_more_than_one_of_the_text() -> None:
     written("sea", "whale shark whale", title="Shark")
-    found = impacts()
-    assert found["shark"] > found["whale"] > 0
+    impact_of = impacts()
+    assert impact_of["shark"] > impact_of["whale"] > 0
 
 
 def test_repeating_a_word_says_ever_less() -> None:
@@ -153,22 +153,22 @@ def test_only_words_with_more_postings_than_are_read_are_counted(
 
 
 def test_a_deletion_leaves_the_counts_that_counting_anew_would_find() -> None:
-    going = [
+    deleted = [
         written("sea", *["whale song"] * 100, *["krill"] * 20, source=f"{number}.md")
         for number in range(4)
     ]
-    kept = written("sea", *["whale"] * 200, source="kept.md").collection
+    sea = written("sea", *["whale"] * 200, source="kept.md").collection
     other = written("lake", *["whale"] * 200).collection
-    for collection in (kept, other):
+    for collection in (sea, other):
         postings.refresh(collection.pk)
     # Not counted yet, and so nothing that a deletion could take off.
-    going.append(written("sea", *["whale song"] * 9, source="late.md"))
-    removal.delete(going)
-    assert counted(kept) == (200, {"whale": 200, "song": 0})
+    deleted.append(written("sea", *["whale song"] * 9, source="late.md"))
+    removal.delete(deleted)
+    assert counted(sea) == (200, {"whale": 200, "song": 0})
     assert counted(other) == (200, {"whale": 200})
     assert scope_of(["sea"]).chunks == 200
-    assert postings.refresh(kept.pk, force=True)
-    assert counted(kept) == (200, {"whale": 200})
+    assert postings.refresh(sea.pk, force=True)
+    assert counted(sea) == (200, {"whale": 200})
 
 
 def counted(collection: Collection) -> tuple[int | None, dict[str, int]]:

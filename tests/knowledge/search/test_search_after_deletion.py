@@ -25,24 +25,24 @@ QUESTION = towards(1, dimensions=DIMENSIONS)[np.newaxis]
 def rest() -> Iterator[Document]:
     """The document that is left of two, with a few of all the vectors there were."""
     sea = Collection.objects.create(name="sea", embedding_model=OTHER)
-    going, left = filled(sea, "a", MANY, axis=0), filled(sea, "b", FEW, axis=1)
+    deleted, left = filled(sea, "a", MANY, axis=0), filled(sea, "b", FEW, axis=1)
     vector_indexes.ensure(OTHER, DIMENSIONS)
     postings.refresh(sea.pk)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE knowledge_chunkvector")
-    removal.delete([going])
+    removal.delete([deleted])
     yield left
     vector_indexes.drop(OTHER)
 
 
 def filled(sea: Collection, source: str, count: int, *, axis: int) -> Document:
     """A document of so many chunks, whose vectors lie about an axis."""
-    made = Document.objects.create(
+    document = Document.objects.create(
         id=document_id("sea", source), collection=sea, source=source, title=""
     )
-    section = Section.objects.create(document=made, number=1, path=[])
+    section = Section.objects.create(document=document, number=1, path=[])
     chunks = Chunk.objects.bulk_create(
-        Chunk(document=made, section=section, number=number, text="whale", tokens=1)
+        Chunk(document=document, section=section, number=number, text="whale", tokens=1)
         for number in range(1, count + 1)
     )
     vectors = np.random.default_rng(axis).normal(scale=0.3, size=(count, DIMENSIONS))
@@ -51,12 +51,12 @@ def filled(sea: Collection, source: str, count: int, *, axis: int) -> Document:
         ChunkVector(chunk=chunk, collection=sea, model=OTHER, embedding=HalfVector(vector))
         for chunk, vector in zip(chunks, vectors, strict=True)
     )
-    postings.write(made)
-    return made
+    postings.write(document)
+    return document
 
 
 def walked() -> list[int | str]:
-    return vector.alone("chunk", QUESTION, OTHER, scope_of([]))
+    return vector.nearest_alone("chunk", QUESTION, OTHER, scope_of([]))
 
 
 def test_a_walk_among_deleted_vectors_goes_on_to_those_that_are_left(

@@ -6,10 +6,10 @@ from django.db import DatabaseError, transaction
 
 from knowledge.identifiers import LOCAL_MODEL
 from knowledge.models import Collection
-from knowledge.search import find, sql, vector
+from knowledge.search import search_with_vectors, sql, vector
 from knowledge.search.explanation import Wording
 from knowledge.search.scope import scope_of
-from knowledge.search.sql import Asked, Row, rows, together
+from knowledge.search.sql import Query, Row, one_transaction, rows
 
 SET = "SELECT current_setting('plan_cache_mode')"
 LOCAL, USUAL = [("force_generic_plan",)], [("auto",)]
@@ -26,26 +26,26 @@ def plans() -> list[Row]:
 
 @pytest.mark.django_db(transaction=True)
 def test_settings_of_a_search_last_as_long_as_what_is_asked_together() -> None:
-    with together():
-        first = Asked(SET)
-        with together():
-            second = Asked(SET).rows()
-        third = Asked(SET)
+    with one_transaction():
+        first = Query(SET)
+        with one_transaction():
+            second = Query(SET).rows()
+        third = Query(SET)
     assert first.rows() == second == third.rows() == LOCAL
     assert rows(SET) == USUAL
     with transaction.atomic():
-        with together():
-            assert Asked(SET).rows() == LOCAL
+        with one_transaction():
+            assert Query(SET).rows() == LOCAL
         assert rows(SET) == LOCAL
     assert rows(SET) == USUAL
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_statement_that_fails_leaves_the_connection_in_order() -> None:
-    with pytest.raises(DatabaseError, match="division by zero"), together():
-        Asked("SELECT 1 / 0").rows()
-    with pytest.raises(DatabaseError, match="division by zero"), together():
-        Asked("SELECT 1 / 0")
+    with pytest.raises(DatabaseError, match="division by zero"), one_transaction():
+        Query("SELECT 1 / 0").rows()
+    with pytest.raises(DatabaseError, match="division by zero"), one_transaction():
+        Query("SELECT 1 / 0")
     assert rows("SELECT 1") == [(1,)]
 
 
@@ -56,7 +56,9 @@ def test_no_statement_of_a_search_is_planned_twice() -> None:
 
     def ask() -> None:
         wording = Wording("foghorn", "question", 1.0)
-        find([wording], {LOCAL_MODEL: vector}, scope_of(["sea"]), limit=8, milliseconds={})
+        search_with_vectors(
+            [wording], {LOCAL_MODEL: vector}, scope_of(["sea"]), limit=8, milliseconds={}
+        )
 
     ask()
     before = plans()
@@ -74,12 +76,12 @@ def test_vectors_are_sent_without_losing_their_direction(length: float) -> None:
     vectors = np.random.default_rng(4).standard_normal((2, 384)).astype(np.float32) * length
     ((sent,),) = rows(
         "SELECT array_agg(halfvec_send(each)) FROM unnest(%(vectors)s::text[]::halfvec[]) AS each",
-        {"vectors": vector.texts(vectors)},
+        {"vectors": vector.vector_literals(vectors)},
     )
     received = sql.vectors(sent)
     lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(received, axis=1)
     assert (vectors * received).sum(axis=1) / lengths == pytest.approx(np.ones(2), abs=1e-6)
-    assert vector.texts(np.zeros((1, 3), dtype=np.float32)) == ["[0, 0, 0]"]
+    assert vector.vector_literals(np.zeros((1, 3), dtype=np.float32)) == ["[0, 0, 0]"]
 
 
 @pytest.mark.django_db

@@ -8,7 +8,14 @@ from django.db import transaction
 from pytest_django import Settings
 
 from knowledge.identifiers import LOCAL_MODEL
-from knowledge.search import Found, expansion, find, search, vector, vector_indexes
+from knowledge.search import (
+    SearchResult,
+    expansion,
+    search,
+    search_with_vectors,
+    vector,
+    vector_indexes,
+)
 from knowledge.search.explanation import Wording
 from knowledge.search.scope import scope_of
 from tests.knowledge.levels import OTHER, Vectors, page, texts, towards
@@ -45,9 +52,9 @@ def test_only_wanted_texts_are_searched_for_beside_the_question(
 ) -> None:
     settings.SEARCH_EXPANSION = wanted
     page("a", ("foghorn", towards(1)))
-    found = search("whale", collections=["sea"], explain=True)
-    assert found.explain
-    assert [each.kind for each in found.explain.wordings] == kinds
+    result = search("whale", collections=["sea"], explain=True)
+    assert result.explain
+    assert [each.kind for each in result.explain.wordings] == kinds
     assert bool(written) == (wanted != "off")
 
 
@@ -65,13 +72,13 @@ def test_other_texts_are_written_in_the_languages_of_the_documents(
 def test_statistics_say_that_nobody_writes_other_texts(settings: Settings) -> None:
     settings.SEARCH_EXPANSION = "both"
     page("a", ("foghorn", towards(1)))
-    assert search("whale", collections=["sea"]).stats["expansion"] == expansion.NOBODY
+    assert search("whale", collections=["sea"]).stats["expansion"] == expansion.NO_MODEL
 
 
-def both(vector: Vectors, other: Vectors) -> Found:
+def both(vector: Vectors, other: Vectors) -> SearchResult:
     """Ask two models at once."""
     with transaction.atomic():
-        return find(
+        return search_with_vectors(
             [Wording("", "question", 1.0)],
             {LOCAL_MODEL: vector[np.newaxis], OTHER: other[np.newaxis]},
             scope_of([]),
@@ -89,10 +96,10 @@ def test_collections_of_different_models_are_searched_together() -> None:
         collection="wide",
         model=OTHER,
     )
-    found = both(towards(1), towards(1, dimensions=512))
-    assert {*texts(found)[:2]} == {"first", "second"}
-    assert {*texts(found)[2:]} == {"third", "fourth"}
-    cosines = {each.text: each.cosine for each in found.passages}
+    result = both(towards(1), towards(1, dimensions=512))
+    assert {*texts(result)[:2]} == {"first", "second"}
+    assert {*texts(result)[2:]} == {"third", "fourth"}
+    cosines = {each.text: each.cosine for each in result.passages}
     assert cosines["first"] == pytest.approx(1 / 1.25**0.5, abs=1e-3)
     assert cosines["second"] == pytest.approx(1 / 1.01**0.5, abs=1e-3)
 
@@ -123,13 +130,13 @@ def test_long_vectors_are_indexed_and_found(
         vector_indexes.is_valid(vector_indexes.name(kind, OTHER))
         for kind in vector_indexes.INDEX_KINDS
     )
-    found = find(
+    result = search_with_vectors(
         [Wording("", "question", 1.0)],
         {OTHER: rows[5][np.newaxis]},
         scope_of([]),
         limit=1,
         milliseconds={},
     )
-    assert texts(found) == ["5"]
+    assert texts(result) == ["5"]
     vector_indexes.drop(OTHER)
     assert not vector_indexes.is_valid(vector_indexes.name("chunk", OTHER))

@@ -13,7 +13,7 @@ from werkzeug import Request, Response
 
 from knowledge.errors import Unreadable
 from knowledge.web import fetch
-from knowledge.web.fetch import is_public, trusted
+from knowledge.web.fetch import certificates, is_public
 
 PAGE = "<html><title>Ferries</title><p>Ferries sail at noon.</p></html>"
 METADATA = "169.254.169.254"
@@ -163,12 +163,12 @@ def test_a_redirect_to_a_name_that_leads_inside_is_not_followed(site: HTTPServer
 @pytest.fixture
 def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[trustme.CA]:
     """An authority whose certificates are trusted."""
-    made = trustme.CA()
-    made.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    certificate_authority = trustme.CA()
+    certificate_authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    trusted.cache_clear()
-    yield made
-    trusted.cache_clear()
+    certificates.cache_clear()
+    yield certificate_authority
+    certificates.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["docs.test", "other.test"])
