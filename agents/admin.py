@@ -26,7 +26,7 @@ from agents.trace.metrics import overview
 from agents.trace.queues import LATE_SECONDS
 from agents.trace.trace import timeline
 from agents.trace.usage import PARTS, calls_of, figures, usage_of_calls
-from knowledge.providers import allowed, parts
+from knowledge.providers import parse_model_name, provider_names
 from knowledge.read_only_admin import RecordAdmin, pretty
 
 STATUS_COLOURS: dict[str, str] = {

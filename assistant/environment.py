@@ -8,7 +8,7 @@ from marshmallow.validate import Range
 
 from agents.llm.requests import Choice
 from agents.names import ENRICHMENT, EXPANSION, MODEL_ASKERS, Role
-from knowledge.providers import Provider, parts
+from knowledge.providers import Provider, parse_model_name
 
 # What differs from Choice's own defaults: tokens of a reply, temperature, seconds.
 DEFAULTS: dict[str, Choice] = {

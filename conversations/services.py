@@ -48,7 +48,7 @@ def ask(text: str, asker: Asker, *, session: str = "", collections: Sequence[str
     Raises a ConversationError, or knowledge.errors.UnknownCollection, before anything is stored.
     """
     text = checked(text)
-    chosen = named(collections)
+    chosen = collections_named(collections)
     if missing := presence.missing_roles():
         raise NobodyListens(no_worker(missing))
     with transaction.atomic():

@@ -18,7 +18,7 @@ from agents.models import Envelope
 from agents.steps import events, presence
 from conversations.errors import ConversationError
 from conversations.services import current, longest_wait
-from knowledge.liveness import tied
+from knowledge.liveness import environment_of_child
 
 # Lines of the terminal that are left to what stands around the answer.
 MARGIN_LINES = 4

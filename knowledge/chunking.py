@@ -265,7 +265,7 @@ def headings(path: Sequence[tuple[int, str]], title: str) -> tuple[str, ...]:
 
 def split_blocks(content: str, starts: Starts = ()) -> Iterator[Block]:
     """Yield the blocks of a Markdown text; list items are blocks of their own."""
-    lines = uniform(content).splitlines(keepends=True)
+    lines = clean_characters(content).splitlines(keepends=True)
     block_begins = block_starts(content)
     ends = [*(start.line for start in block_begins[1:]), len(lines)]
     for (begin, kind, heading, level), end in zip(block_begins, ends, strict=False):
@@ -286,7 +286,7 @@ def inner_blocks(text: str) -> Iterator[Block]:
     """Yield a list item or a quotation as its code and tables and what stands between them."""
     lines = text.splitlines(keepends=True)
     done = 0
-    for token in tokens(text, mdx=False):
+    for token in block_tokens(text, mdx=False):
         if token.map is not None and token.type in WHOLE and token.map[0] >= done:
             begin, end = token.map
             if done < begin:

@@ -121,7 +121,7 @@ def graph_search(
     Raises UnknownCollection.
     """
     if collections:
-        ids = [collection.pk for collection in named(collections)]
+        ids = [collection.pk for collection in collections_named(collections)]
     else:
         usual = Collection.objects.filter(only_by_name=False)
         ids = list(usual.values_list("pk", flat=True))

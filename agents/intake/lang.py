@@ -10,7 +10,15 @@ from agents.contract import View, Writes, agent
 from agents.intake.wishes import answer_language
 from agents.names import Role
 from agents.words import ENGLISH, FUNCTION_WORDS, LOCALES, base_language, vocabulary, words
-from knowledge.language import NOT_LATIN, TELLING, by_letters, prose, script_of, tells, within
+from knowledge.language import (
+    NOT_LATIN,
+    TELLING,
+    has_telling_letter,
+    letter_probabilities,
+    odds_in_script,
+    prose,
+    script_of,
+)
 
 EVERYDAY = vocabulary(Path(__file__).parent / "everyday_words.txt")
 # From here on letter statistics count in full; below, they are a gamble (measured on questions

@@ -66,7 +66,7 @@ def _model_change(option: str) -> tuple[str, str]:
     if not name or provider not in settings.PROVIDERS:
         raise UnusableChange(
             f"--model {option!r}: write {asker}=model@provider, with one of these providers: "
-            f"{allowed()}."
+            f"{provider_names()}."
         )
     return asker, f"{name}@{provider}"
 

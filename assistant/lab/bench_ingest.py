@@ -48,7 +48,7 @@ class Staged:
     @property
     def texts(self) -> list[str]:
         """What the model is given."""
-        return [text for document in self.drafts for text in document.embedded()]
+        return [text for document in self.drafts for text in document.embedding_texts()]
 
 
 def measure(folder: Path, progress: Progress, *, langchain_python: str = "") -> dict[str, Any]:

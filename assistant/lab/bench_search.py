@@ -18,6 +18,7 @@ from rich.table import Table
 from assistant.lab import corpus
 from assistant.lab.corpus import Questions
 from assistant.lab.rival import hybrid_search
+from knowledge.embedding import Vectors
 from knowledge.embedding.local import LOCAL
 from knowledge.identifiers import LOCAL_MODEL
 from knowledge.models import Collection
@@ -75,9 +76,11 @@ def ask(questions: Questions, progress: Progress) -> Figures:
     scope = scope_of([COLLECTION])
     places = range(len(texts))
     steps: dict[str, Callable[[int], Any]] = {
-        "keyword": lambda n: keyword.alone([texts[n]], scope, LIMIT),
-        "semantic": lambda n: vector.alone("chunk", vectors[n : n + 1], LOCAL_MODEL, scope),
-        "summary": lambda n: vector.alone("document", vectors[n : n + 1], LOCAL_MODEL, scope),
+        "keyword": lambda n: keyword.score_alone([texts[n]], scope, LIMIT),
+        "semantic": lambda n: vector.nearest_alone("chunk", vectors[n : n + 1], LOCAL_MODEL, scope),
+        "summary": lambda n: vector.nearest_alone(
+            "document", vectors[n : n + 1], LOCAL_MODEL, scope
+        ),
         "fused": lambda n: fused(texts[n], vectors[n : n + 1]),
     }
     figures: Figures = {"chunks": scope.chunks, "levels": {}}
@@ -105,7 +108,7 @@ def ask(questions: Questions, progress: Progress) -> Figures:
 
 def fused(question: str, vectors: Vectors) -> set[str]:
     """Search as users do, but for the embedding of the question; return the texts found."""
-    results = find(
+    results = search_with_vectors(
         [Wording(question, "question", 1.0)],
         {LOCAL_MODEL: vectors},
         scope_of([COLLECTION]),
@@ -136,8 +139,8 @@ def recall(kind: IndexKind, vectors: Vectors, scope: Scope) -> float:
     shares = []
     for place in range(min(COMPARED, len(vectors))):
         question = vectors[place : place + 1]
-        nearest = vector.alone(kind, question, LOCAL_MODEL, scope, exact=True)[:AT]
-        indexed = vector.alone(kind, question, LOCAL_MODEL, scope)[:AT]
+        nearest = vector.nearest_alone(kind, question, LOCAL_MODEL, scope, exact=True)[:AT]
+        indexed = vector.nearest_alone(kind, question, LOCAL_MODEL, scope)[:AT]
         shares.append(len({*indexed} & {*nearest}) / len(nearest))
     return fmean(shares)
 

@@ -109,7 +109,7 @@ def ask(
         series[level].add(names, grades, times[STATEMENTS.get(level, "vectors")])
 
 
-def search_deeply(question: str, collection: str) -> Found:
+def search_deeply(question: str, collection: str) -> SearchResult:
     """Return a search with passages of ten documents, if there are as many."""
     limit = settings.SEARCH_FETCH_K
     while True:
@@ -121,7 +121,7 @@ def search_deeply(question: str, collection: str) -> Found:
         limit *= 2
 
 
-def ranking(results: Found, level: str) -> list[str]:
+def ranking(results: SearchResult, level: str) -> list[str]:
     """Return the documents as a level names their chunks for the question itself, best first."""
     if results.explain is None:
         return []

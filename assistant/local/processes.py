@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from assistant.local.paths import CHECKOUT
-from knowledge.liveness import tied
+from knowledge.liveness import environment_of_child
 
 STOP_SECONDS = 10.0
 RESTART_SECONDS = (0.5, 1.0, 2.0, 5.0)

@@ -193,14 +193,14 @@ def put(collection: Collection, entry: Entry) -> None:
     """Write a document with all that belongs to it, in place of one of the same source."""
     record = entry.document
     with transaction.atomic():
-        take_turns(collection)
-        former = at(collection, record.source)
+        lock_collection(collection)
+        former = document_at(collection, record.source)
         # Answers cite it by its id.
         identity = former.pk if former else free_id(collection, record.source)
         named_before = graph.entities_named_by([identity])
         if former:
             former.delete()
-            changes.tell([identity])
+            changes.notify([identity])
         sources = [record.source, *(copy.source for copy in record.copies)]
         collection.copies.filter(source__in=sources).delete()
         fields = record.model_dump(include=contents.DOCUMENT_FIELDS)

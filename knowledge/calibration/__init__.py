@@ -197,7 +197,7 @@ def best_confidence(sample: Sample, collection: Collection) -> Sequence[float]:
     return [max(sure)] if sure else []
 
 
-def keyword_share(considered: Considered) -> float:
+def keyword_share(considered: ConsideredChunk) -> float:
     """Return how much of the question's words the passage holds."""
     return max((each.score for each in considered.standings if each.level == "keyword"), default=0)
 

@@ -56,7 +56,7 @@ def forget() -> None:
 
 
 def _endpoint(full: str) -> Embedder:
-    model, provider = providers.split(full)
+    model, provider = providers.parse_full_model_name(full)
     endpoint: Embedder = import_string(settings.EMBEDDING_ENDPOINT)(
         model, providers.provider(provider)
     )

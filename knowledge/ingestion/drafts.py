@@ -115,7 +115,7 @@ def draft(sheet: Sheet, folders: Sequence[str], *, window: int = WINDOW, former:
 def describe_by_models(draft: Draft) -> Draft:
     """Return the draft as models describe it, where there are any. It takes its time."""
     page = draft.page
-    said = Enrichment(**{each.name: getattr(page, each.name) for each in fields(Enrichment)})
+    description = Enrichment(**{each.name: getattr(page, each.name) for each in fields(Enrichment)})
     # What the page says itself, under the names it was given.
     file_page = replace(
         draft.sheet.page, title=page.title, audience=page.audience, crumbs=page.crumbs

@@ -62,7 +62,7 @@ class Encoder:
         return {
             text_of_chunk: np.array(vector, dtype=np.float32)
             for title, path, text, vector in rows.iterator()
-            if (said := chunking.embedding_text(title, path, text)) in texts
+            if (text_of_chunk := chunking.embedding_text(title, path, text)) in texts
         }
 
     def ask_model(self, texts: Sequence[str]) -> Vectors:

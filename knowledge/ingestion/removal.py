@@ -72,7 +72,7 @@ def delete(documents: Iterable[Document], *, by: str = "", reason: str = "") -> 
 def delete_rows(documents: list[str]) -> Counter[str]:
     """Delete the documents with these ids; return how many rows of each kind that were."""
     removed: Counter[str] = Counter()
-    unsaid, entities = changes.said(documents), graph.entities_named_by(documents)
+    unsaid, entities = changes.text_digests(documents), graph.entities_named_by(documents)
     postings.uncount(documents)
     with connection.cursor() as cursor:
         for name, table, which in ROWS:

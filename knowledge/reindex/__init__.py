@@ -124,7 +124,7 @@ def drop(collection: Collection, name: str) -> int:
     Raises InUse. Must run outside a transaction.
     """
     with transaction.atomic():
-        take_turns(collection)
+        lock_collection(collection)
         current = Collection.objects.select_for_update().get(pk=collection.pk)
         if name == current.embedding_model:
             raise InUse(
@@ -180,7 +180,7 @@ def price(model: str, tokens: int) -> float | None:
     """Return the dollars that so many tokens cost, None when nobody knows."""
     if model == MODEL:
         return 0.0
-    name, provider = providers.split(model)
+    name, provider = providers.parse_full_model_name(model)
     if provider in providers.OWN:
         return 0.0
     try:

@@ -198,7 +198,7 @@ def collection_of(paths: list[Path], file: Path) -> str:
 
 def watched_work(job: uuid.UUID) -> None:
     """Do the job under a progress bar, or watch the worker that does."""
-    watched(Ingest.objects.get(pk=job), Console(stderr=True))
+    run_with_bar(Ingest.objects.get(pk=job), Console(stderr=True))
 
 
 def measure_parsing(options: dict[str, Any]) -> Result:

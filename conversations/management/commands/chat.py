@@ -15,7 +15,7 @@ from conversations.api import SESSION
 from conversations.errors import ConversationError
 from conversations.services import Asker, ask, checked, wait
 from conversations.terminal import watch, workers
-from knowledge.collections import named
+from knowledge.collections import collections_named
 from knowledge.errors import UnknownCollection
 
 ANSWERED, FAILED, CLARIFICATION = 0, 1, 3

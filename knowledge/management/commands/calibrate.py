@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Calibrate one after the other; what failed is said at the end."""
-        console = Console(file=cast("IO[str]", self.stdout._out), no_color=options["no_color"])
+        console = console_of(self, options)
         outcomes, failures = [], []
         for collection in collections_to_calibrate(options["collections"]):
             try:
@@ -58,7 +58,7 @@ class Command(BaseCommand):
             outcomes.append(outcome)
             if not options["json"]:
                 console.print(
-                    picture(outcome), verdict(outcome, kept=not options["dry_run"]), sep=""
+                    histogram(outcome), verdict(outcome, kept=not options["dry_run"]), sep=""
                 )
         if options["json"]:
             self.stdout.write(json.dumps([outcome.as_json() for outcome in outcomes]))
@@ -69,7 +69,7 @@ class Command(BaseCommand):
 def collections_to_calibrate(names: Sequence[str]) -> list[Collection]:
     """Return the collections of these names, all that hold anything when there are none."""
     try:
-        collections = named(names)
+        collections = collections_named(names)
     except KnowledgeError as error:
         raise CommandError(str(error)) from error
     if not names:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from knowledge.archive import export
 from knowledge.archive.contents import Manifest
-from knowledge.collections import named
+from knowledge.collections import collections_named
 from knowledge.errors import KnowledgeError
 from knowledge.management.console import console_of
 

@@ -57,7 +57,7 @@ class Command(BaseCommand):
         console = console_of(self, options)
         console.quiet = options["json"]
         try:
-            (collection,) = collections.named([options["collection"]])
+            (collection,) = collections_named([options["collection"]])
             results = carry_out(collection, console, options)
         except KnowledgeError as error:
             raise CommandError(str(error)) from error

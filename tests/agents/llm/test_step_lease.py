@@ -19,7 +19,7 @@ LONG = Step.LEASE.total_seconds() + 1
 
 def stand(token: UUID) -> None:
     """As if the process had been stopped for longer than a lease."""
-    step_lease.LEASES.sure[token] = time.monotonic() - LONG
+    step_lease.LEASES.renewed_at[token] = time.monotonic() - LONG
 
 
 def ask(token: UUID, probe: Prompt) -> None:
