@@ -35,8 +35,6 @@ TINY = {
     "assistant/errors.py": "the errors of an app, needed before anything is installed",
     "assistant/management/commands/serve.py": "a command",
     "knowledge/identifiers.py": "needed by the settings, before there are models",
-    "knowledge/parsing/mdx.py": "a format",
-    "knowledge/parsing/text.py": "a format",
     "knowledge/postgres_text.py": "what both agents and knowledge store has to be",
     "knowledge/tasks.py": "Celery looks for it",
 }
