@@ -78,7 +78,7 @@ def groups(folder: Path) -> list[list[Path]]:
         if path.is_file() and is_readable(path.name):
             by_name.setdefault(path.stem, []).append(path)
     return [
-        sorted(paths, key=lambda path: FORMATS[suffix(path.name)] != "markdown")
+        sorted(paths, key=lambda path: FORMATS[suffix(path.name)] != FORMATS[".md"])
         for paths in by_name.values()
         if len({suffix(path.name) for path in paths}) == len(paths) > 1
     ]

@@ -23,7 +23,7 @@ def test_a_bug_gives_the_user_a_sentence_and_the_operator_the_rest(
     def bug(*_: Any) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(api, "owned", bug)
+    monkeypatch.setattr(api, "owned_turn", bug)
     answer = staff.get("/api/turns/00000000-0000-4000-8000-000000000000/")
     body = answer.json()
     fault = Fault.objects.get()

@@ -1,6 +1,6 @@
 """test: runs the tests on servers of their own; every argument goes to pytest.
 
-All of them, or those of folders, run side by side: as many at once as there are cores, and one
+All of them, or those of folders, run side by side: as many at once as there are cores, and two
 more, since the end-to-end tests mostly wait. Files, single tests and `-k` run in one process, and
 so does everything with an option that needs one. `-n` of the caller decides over both.
 """
@@ -61,7 +61,7 @@ def side_by_side(words: list[str]) -> list[str]:
     """Return the options that divide the tests among processes; none where that doesn't pay."""
     if any(_is_option(word, ALONE) for word in words) or _names_a_file(words):
         return []
-    at_once = min((os.cpu_count() or 1) + 1, MOST_AT_ONCE)
+    at_once = min((os.cpu_count() or 1) + 2, MOST_AT_ONCE)
     return ["-n", str(at_once), "-p", "tests.progress"]
 
 
