@@ -13,7 +13,7 @@ Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z]{2,4})?$")]
 
 
 class Reason(StrEnum):
-    """Why an agent asks the user for clarification (SPEC section 5)."""
+    """Why an agent asks the user for clarification."""
 
     AMBIGUOUS_QUERY = "ambiguous_query"
     INSUFFICIENT_CONTEXT = "insufficient_context"

@@ -43,7 +43,7 @@ STATE_EXCERPT = (
 
 
 def reply(envelope: Envelope) -> dict[str, Any]:
-    """Return the turn as `POST /api/chat/` shows it (SPEC section 14); lists may be empty.
+    """Return the turn as `POST /api/chat/` shows it; lists may be empty.
 
     `confidence` is 0..1 or None when no answer was generated. `usage` counts steps, seconds,
     model calls made and spared, and tokens; `cost` is in US dollars, None when not known.

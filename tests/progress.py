@@ -54,6 +54,7 @@ class Progress:
         reporter = self.config.pluginmanager.getplugin("terminalreporter")
         reporter.ensure_newline()
         reporter.write_line(line)
+        reporter.flush()  # a file or a pipe would keep it for long
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -30,7 +30,7 @@ WORD = re.compile(
     r"(?:(?<![^\s(])[-+\u2212\u2013])?\d+(?:[.,:/\u2013-]\d+)*"  # -5, 1.5, 3-5, 10:30
     r"|[^\W\d_]+|\S"
 )
-# One way to write a dash before a digit, and a question mark.
+# One way to write a dash and a question mark.
 ONE_WAY = str.maketrans("\u2013\u2212\uff1f\u061f", "--??")
 # What counts, joins or leads is said, and a question states nothing: these are words.
 SAID = frozenset("?%\u2030&@#/\u00a7")
