@@ -265,6 +265,7 @@ TRACE = frozenset(
         "guardrails_analysis",
         "route_confidence",
         "route_analysis",
+        "search_context",
         "query_type",
         "complexity_score",
         "vagueness_score",

@@ -34,6 +34,7 @@ from conversations.models import Conversation, Message
 from conversations.services import Asker, ask, wait
 from knowledge.errors import KnowledgeError
 from knowledge.models import Collection
+from knowledge.postgres_text import storable
 
 POLICY = (
     "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
@@ -105,8 +106,8 @@ def page(request: HttpRequest) -> HttpResponse:
 def _ask(request: HttpRequest) -> HttpResponse:
     """Ask what was sent, in the conversation of the turn it replies to or in a new one."""
     text, turn = request.POST.get("text", ""), request.POST.get("turn", "")
-    # PostgreSQL can't even compare a name that holds a null character.
-    collection = request.POST.get("collection", "").replace("\0", "")
+    # PostgreSQL can't even compare a name that it can't store.
+    collection = storable(request.POST.get("collection", ""))
     previous = None
     try:
         previous = visible_turn(request, turn) if turn else None

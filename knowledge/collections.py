@@ -7,6 +7,7 @@ from django.db.models.functions import Coalesce
 
 from knowledge.errors import UnknownCollection
 from knowledge.models import Calibration, Chunk, Collection, Document, GoldenQuestion
+from knowledge.postgres_text import storable
 
 # What documents go into when nobody names a collection.
 DEFAULT_COLLECTION = "documents"
@@ -14,7 +15,7 @@ DEFAULT_COLLECTION = "documents"
 
 def collections_named(names: Iterable[str]) -> list[Collection]:
     """Return the collections of these names; raise UnknownCollection naming those there aren't."""
-    distinct_names = {name.replace("\0", "\N{REPLACEMENT CHARACTER}") for name in names}
+    distinct_names = {storable(name) for name in names}
     collections = list(Collection.objects.filter(name__in=distinct_names))
     if unknown := distinct_names - {collection.name for collection in collections}:
         raise UnknownCollection(unknown, Collection.objects.values_list("name", flat=True))

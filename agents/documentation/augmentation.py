@@ -13,7 +13,6 @@ class Material(View):
     """What augmentation reads: the question, its wishes, and the passages for the answer."""
 
     search_results: list[Passage] = []
-    search_context: str = ""
     canonical_question: str = ""
     language: str = ""
     text: str = ""

@@ -40,7 +40,6 @@ class Answer(View):
     """What quality reads: the answer, what it was made from, and what was noted about it."""
 
     response: str = ""
-    search_context: str = ""
     canonical_question: str = ""
     source_references: list[SourceReference] = []
     citations_used: list[Citation] = []

@@ -66,11 +66,9 @@ MARKUP = re.compile(r"[`<>\[\]]")
 class Request(View):
     """What clarification reads: who asks what of the user, and what there is to offer."""
 
-    needs_clarification: bool = False
     clarification_reason: Reason = Reason.INSUFFICIENT_CONTEXT
     clarification_message: str = ""
     language: str = ENGLISH
-    stage: str = ""
     clarifying_questions: list[str] = []
     search_results: list[Passage] = []
     search_stats: dict[str, Any] = {}

@@ -8,9 +8,8 @@ from agents.words import ENGLISH, Phrase, capabilities
 
 
 class Situation(View):
-    """What the fallback reads: who asks, and what there is to offer."""
+    """What the fallback reads: the language to answer in, and what there is to offer."""
 
-    text: str = ""
     language: str = ENGLISH
     enabled_routes: list[Route] = []
 

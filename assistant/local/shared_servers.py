@@ -31,6 +31,10 @@ SCRATCH = "scratch"
 _locks: dict[str, IO[str]] = {}
 
 
+class FolderGone(SetupError):
+    """The state folder was removed."""
+
+
 def postgres_url() -> str:
     """Address of the embedded database, whether it runs or not, as libpq takes it."""
     sockets = paths.socket_folder(state_folder())
@@ -66,8 +70,10 @@ def leave(*, wait: bool = False) -> None:
     """Need the servers no more. With `wait`, return when they have stopped or others use them."""
     _release(set(_locks))
     state = state_folder()
-    while wait and _keeper_lives(state) and not _are_used(state):
-        time.sleep(TICK_SECONDS)
+    # The keeper removes a scratch folder once nobody uses it: it has stopped the servers before.
+    with suppress(FolderGone):
+        while wait and _keeper_lives(state) and not _are_used(state):
+            time.sleep(TICK_SECONDS)
 
 
 @contextmanager
@@ -190,5 +196,7 @@ def _lock(state: Path, name: str) -> Iterator[None]:
 def _open_lock(state: Path, name: str) -> IO[str]:
     try:
         return os.fdopen(os.open(state / name, os.O_RDWR | os.O_CREAT, 0o600), "r+")
+    except FileNotFoundError as error:
+        raise FolderGone(f"{state} was removed while Docent used it.") from error
     except OSError as error:
         raise SetupError(f"{state / name} can't be opened: {error.strerror}.") from error

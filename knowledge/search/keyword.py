@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from knowledge.postgres_text import storable
 from knowledge.search import postings, sql
 from knowledge.search.fusion import Scores
 from knowledge.search.scope import Scope
@@ -115,8 +116,7 @@ def ask(wordings: Sequence[str], scope: Scope) -> Query:
     """Ask for the best postings of the words."""
     filter_sql = CONDITION.format(condition=scope.condition) if scope.condition else ""
     values = scope.values | {
-        # PostgreSQL's text cannot hold NUL.
-        "wordings": [wording.replace("\0", " ") for wording in wordings],
+        "wordings": [storable(wording) for wording in wordings],
         "configs": scope.configs,
         "read": postings.READ,
     }

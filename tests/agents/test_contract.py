@@ -189,6 +189,19 @@ def test_what_an_agent_writes_is_read_by_somebody_or_marked_as_trace(reads: set[
     assert _written() - reads - TRACE - set(UNIVERSAL) == set()
 
 
+@pytest.mark.parametrize("role", REGISTRY)
+def test_an_agent_uses_what_it_declares_to_read(role: Role) -> None:
+    contract = REGISTRY[role].contract
+    module = inspect.getmodule(contract.view)
+    assert module is not None
+    used = {
+        node.attr
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    }
+    assert set(contract.reads) - used == set()
+
+
 def test_nobody_reads_what_is_marked_as_trace(reads: set[str]) -> None:
     assert reads & TRACE == set()
 

@@ -1,6 +1,7 @@
 """The embedded servers, for real: started once, shared, stopped with their last user, data kept."""
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -80,6 +81,19 @@ def test_a_killed_user_leaves_no_process(state: Path, another_process: Starter) 
     user.kill()
     eventually(lambda: not is_anything_left(state))
     eventually(lambda: not any(map(is_alive, (postgres, keeper))))
+
+
+def test_who_waits_while_the_keeper_removes_a_scratch_folder_is_done(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared_servers.join(durable=False)
+    # As if it went between two looks: whoever waits has found the keeper alive just before.
+    monkeypatch.setattr(
+        shared_servers.time, "sleep", lambda _: shutil.rmtree(state, ignore_errors=True)
+    )
+    shared_servers.leave(wait=True)
+    monkeypatch.undo()
+    state.mkdir()
 
 
 def test_a_killed_keeper_takes_its_servers_along_and_the_next_join_starts_anew(

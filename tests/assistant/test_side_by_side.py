@@ -29,7 +29,9 @@ def test_one_process_takes_the_tests_of_a_docent_and_others_go_one_by_one() -> N
     rules = group("tests/e2e/test_answers.py::test_a")
     assert group("tests/e2e/test_refusals.py::test_b[x@y]") == rules
     assert group("tests/e2e/test_scenarios.py::test_a") != rules
-    assert group("tests/agents/test_lang.py::test_a") != group("tests/agents/test_lang.py::test_b")
+    assert group("tests/agents/intake/test_lang.py::test_a") != group(
+        "tests/agents/test_lang.py::test_b"
+    )
 
 
 @pytest.mark.parametrize(

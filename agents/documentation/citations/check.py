@@ -27,7 +27,8 @@ SUPPORT: dict[CitationStatus, float] = {
 # beside their passages, `evaluate citations` measures.
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s[^()]*)?\)")
 WORD = re.compile(
-    r"(?:(?<![^\s(])[-+\u2212\u2013])?\d+(?:[.,:/\u2013-]\d+)*"  # -5, 1.5, 3-5, 10:30
+    r"(?P<operator>[!<>=]=|(?<=\w)\*(?=\w)|(?<=\d )-(?= \d))"  # x != y, a*b, 5 - 3
+    r"|(?:(?<![^\s(])[-+])?\d+(?:[.,:/-]\d+)*"  # -5, 1.5, 3-5, 10:30
     r"|[^\W\d_]+|\S"
 )
 # One way to write a dash and a question mark.
@@ -291,13 +292,16 @@ def words_of(text: str) -> list[str]:
     """The words of a text without case, punctuation, Markdown's marks and markers.
 
     A letter without case is a word by itself: many scripts that have none use no spaces. Numbers
-    keep their signs and separators, and symbols such as "<" and "%" stay.
+    keep their signs and separators, and symbols such as "<" and "%" and operators stay.
     """
     words: list[str] = []
     plain = normalize("NFC", LINK.sub(r"\1", without_markers(text))).casefold()
-    for part in WORD.findall(plain.translate(ONE_WAY)):
+    for match in WORD.finditer(plain.translate(ONE_WAY)):
+        part = match.group()
         kind = category(part[0])[0]
-        if part[0].isalpha():
+        if match["operator"]:
+            words.append(part)
+        elif part[0].isalpha():
             words.extend(_words_in(part))
         elif kind == "M" and words:
             words[-1] += part

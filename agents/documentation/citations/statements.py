@@ -7,9 +7,8 @@ from itertools import pairwise
 
 from agents.documentation.citations.markers import markers, without_markers
 from agents.words import content_words
-from knowledge.sentences import ABBREVIATION, end_of_code_block
+from knowledge.sentences import ABBREVIATION, FENCE, end_of_code_block
 
-FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 HEADING = re.compile(r"^\s{0,3}#{1,6}\s|^\s*\*\*[^*]+\*\*:?\s*$")
 RULE = re.compile(r"^[\s|:*_-]*$")
 PREFIX = re.compile(r"^\s*(?:>\s*)*(?:(?:[-*+\u2022]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)?")
