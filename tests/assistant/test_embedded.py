@@ -88,9 +88,7 @@ def test_who_waits_while_the_keeper_removes_a_scratch_folder_is_done(
 ) -> None:
     shared_servers.join(durable=False)
     # As if it went between two looks: whoever waits has found the keeper alive just before.
-    monkeypatch.setattr(
-        shared_servers.time, "sleep", lambda _: shutil.rmtree(state, ignore_errors=True)
-    )
+    monkeypatch.setattr("time.sleep", lambda _: shutil.rmtree(state, ignore_errors=True))
     shared_servers.leave(wait=True)
     monkeypatch.undo()
     state.mkdir()
