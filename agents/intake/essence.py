@@ -41,10 +41,6 @@ PROMPT = Prompt(
 )
 # Remarks of the history that a message may go on from, when no model says which.
 RELATED = 4
-# Words of a question that asks for more than one thing.
-COLLECTING = frozenset(
-    {"all", "compare", "difference", "differences", "every", "overview", "versus"}
-)
 # A question that compares or collects needs more passages than one that asks for a single fact.
 MORE = 4
 MOST_NOTES, LONGEST_NOTE = 8, 80
@@ -150,7 +146,7 @@ def resolve(view: Message) -> Writes:
     writes |= {
         "related_history": remarks,
         "response_notes": wishes.in_force(wishes.notes(text), view.facts),
-        "retrieval_k": _passages_needed(canonical),
+        "retrieval_k": settings.SEARCH_RESULTS_LIMIT,
     }
     if is_vague(canonical, read):
         reason = Reason.MISSING_CONTEXT if terms(canonical) else Reason.VAGUE_REQUEST
@@ -335,18 +331,12 @@ def _reader(view: Message) -> Read:
         results = search(
             question,
             collections=view.collections,
-            limit=_passages_needed(question),
+            limit=settings.SEARCH_RESULTS_LIMIT,
             reuse=f"{view.owner}/{view.user_id}",
         )
         return Reading(question, results)
 
     return read
-
-
-def _passages_needed(question: str) -> int:
-    """How many passages it takes to answer a question."""
-    more = not COLLECTING.isdisjoint(question.casefold().split())
-    return int(settings.SEARCH_RESULTS_LIMIT + MORE * more)
 
 
 def _trace_of(wordings: Wordings | None) -> Writes:
