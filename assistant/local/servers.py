@@ -57,7 +57,13 @@ log_timezone = 'UTC'
 log_line_prefix = '%m [%p] '
 log_checkpoints = off
 """
-WITHOUT_SYNC = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\n"
+# For tests: nothing outlives them, and several Docents share the server with those who try them.
+FOR_TESTS = """\
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+max_connections = 200
+"""
 REDIS_SETTINGS = """\
 port 0
 unixsocket "{socket}"
@@ -166,7 +172,7 @@ def _prepare_postgres(state: Path, user: Owner, *, durable: bool) -> dict[str, o
         )
     settings = POSTGRES_SETTINGS.format(sockets=paths.socket_folder(state))
     config = state / "postgres.conf"
-    config.write_text(settings + ("" if durable else WITHOUT_SYNC))
+    config.write_text(settings + ("" if durable else FOR_TESTS))
     config.chmod(0o644)
     return {
         "command": [str(binaries / "postgres"), "-D", str(data), f"--config-file={config}"],
