@@ -102,16 +102,22 @@ def id_of(query: Query, name: str) -> int:
     return int(query("SELECT id FROM knowledge_collection WHERE name = %s", name)[0][0])
 
 
-def job_of(query: Query, name: str) -> tuple[str, str, int]:
-    """Return status and worker of a collection's only job, and how many items it finished."""
-    found = query(
+def jobs_of(query: Query, name: str) -> list[tuple[Any, ...]]:
+    """Return status and worker of a collection's jobs, and how many items each finished."""
+    return query(
         "SELECT status, worker, (SELECT count(*) FROM knowledge_item "
         "WHERE ingest_id = ingest.id AND status <> 'waiting') FROM knowledge_ingest AS ingest "
-        "JOIN knowledge_collection AS place ON place.id = collection_id WHERE place.name = %s",
+        "JOIN knowledge_collection AS place ON place.id = collection_id WHERE place.name = %s "
+        "ORDER BY ingest.created",
         name,
     )
-    assert len(found) <= 1, "the same thing asked for again made another job"
-    return found[0] if found else ("", "", 0)
+
+
+def job_of(query: Query, name: str) -> tuple[Any, ...]:
+    """Return status and worker of a collection's only job, and how many items it finished."""
+    jobs = jobs_of(query, name)
+    assert len(jobs) <= 1, "the same thing asked for again made another job"
+    return jobs[0] if jobs else ("", "", 0)
 
 
 def kill_at(query: Query, name: str, moment: int) -> bool:
@@ -139,7 +145,7 @@ def await_end(query: Query, name: str) -> None:
 
 
 def assert_the_same(query: Query, name: str, calm: str) -> None:
-    assert job_of(query, name)[0] == "done"
+    assert {status for status, _, _ in jobs_of(query, name)} == {"done"}
     assert rows(query, name) == rows(query, calm)
     assert query(APART, id_of(query, name), id_of(query, calm))[0][0] < 0.001
 
@@ -160,6 +166,7 @@ def test_killed_workers_leave_the_rows_of_an_undisturbed_run(
     moments = sorted(CHANCE.sample(range(PAGES - 20), MOMENTS))
     killed = [kill_at(query, "stormy", moment) for moment in moments]
     await_end(query, "stormy")
+    assert len(jobs_of(query, "stormy")) == 1
     assert killed[0], f"the job ended before any of {moments}"
     assert_the_same(query, "stormy", calm)
 
@@ -176,3 +183,9 @@ def test_killed_command_is_gone_on_with_by_the_same_command(
     again = docent.manage(*words)
     assert again.returncode == 0, again.stderr
     assert_the_same(query, "restless", calm)
+    first, *others = jobs_of(query, "restless")
+    # There is another job only where a worker of Docent had gone on with the first, to its end.
+    assert not others or first[1].split("/")[2] not in {
+        str(command.pid),
+        others[0][1].split("/")[2],
+    }

@@ -10,7 +10,7 @@ import pytest
 from agents.llm.token_stream import TokenStream
 from agents.steps import events
 
-STREAM = "test:tokens"
+STREAM, MARK = "test:tokens", "test:mark"
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +25,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
 
 
 def entries() -> list[dict[str, Any]]:
+    # Nobody waits for what is published. What is published last arrives last.
+    events.connection().delete(MARK)
+    events.publish(MARK, "mark")
+    assert events.connection().xread({MARK: "0-0"}, block=5000)
     stored: Any = events.connection().xrange(STREAM)
     assert all(fields["event"] == "token" for _, fields in stored)
     return [json.loads(fields["data"]) for _, fields in stored]
