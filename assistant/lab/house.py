@@ -15,8 +15,7 @@ OF_DJANGO = frozenset({"__init__", "admin", "apps", "migrations", "models", "url
 OF_EACH_APP = frozenset({"api", "errors"})
 # What the field calls by a gerund, and the ending of a turn.
 GERUNDS_OF_THE_FIELD = frozenset(
-    {"chunking", "drawing", "embedding", "encoding", "ending", "parsing", "ranking", "routing"}
-    | {"streaming"}
+    {"chunking", "drawing", "embedding", "encoding", "ending", "parsing", "routing", "streaming"}
 )
 TINY = 30  # lines
 

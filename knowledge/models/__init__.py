@@ -3,8 +3,7 @@
 Where a foreign key has no index of its own, a unique key begins with it and is its index.
 """
 
-from knowledge.models.ingest_jobs import Encoded, Ingest, Item
-from knowledge.models.library import (
+from knowledge.models.documents import (
     COLLECTION_NAME,
     Calibration,
     Chunk,
@@ -19,6 +18,7 @@ from knowledge.models.library import (
     Version,
     document_id,
 )
+from knowledge.models.ingest_jobs import Encoded, Ingest, Item
 from knowledge.models.search_tables import (
     Census,
     ChunkVector,

@@ -6,7 +6,7 @@ from django.db import models
 from django.utils.timezone import now
 from pgvector.django import HalfVectorField
 
-from knowledge.models.library import Collection
+from knowledge.models.documents import Collection
 
 
 class Ingest(models.Model):

@@ -8,7 +8,7 @@ from django.db.models.functions import Cast
 from pgvector.django import HalfVectorField, HnswIndex
 
 from knowledge.identifiers import LOCAL_DIMENSIONS, LOCAL_MODEL
-from knowledge.models.library import Chunk, Collection, Document, Section
+from knowledge.models.documents import Chunk, Collection, Document, Section
 
 
 class Posting(models.Model):

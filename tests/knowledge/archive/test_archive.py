@@ -29,25 +29,10 @@ from knowledge.models import (
     SectionVector,
 )
 from knowledge.search import search, vector_indexes
-from tests.knowledge import islands
 from tests.knowledge.islands import OTHER, PAGES, add, entry, noise, rows
 
 # An export sees one moment, which takes a transaction of its own.
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def island() -> Collection:
-    """A collection that holds one of everything."""
-    return islands.island()
-
-
-@pytest.fixture
-def archive(island: Collection, tmp_path: Path) -> Path:
-    """The exported island, which is still there."""
-    path = tmp_path / "island.docent"
-    export(island, path)
-    return path
 
 
 @pytest.fixture

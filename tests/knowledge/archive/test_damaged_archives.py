@@ -10,7 +10,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 import pytest
 from pytest_django import Settings
 
-from knowledge.archive import export, restore
+from knowledge.archive import restore
 from knowledge.archive.contents import UnusableArchive
 from knowledge.archive.restore import put
 from knowledge.models import Collection, DocumentVector
@@ -19,20 +19,6 @@ from tests.knowledge.islands import OTHER, entry, noise
 
 # An export sees one moment, which takes a transaction of its own.
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def island() -> Collection:
-    """A collection that holds one of everything."""
-    return islands.island()
-
-
-@pytest.fixture
-def archive(island: Collection, tmp_path: Path) -> Path:
-    """The exported island, which is still there."""
-    path = tmp_path / "island.docent"
-    export(island, path)
-    return path
 
 
 Change = Callable[[dict[str, bytes]], None]

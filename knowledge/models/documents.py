@@ -1,4 +1,4 @@
-"""Library: collections and their documents, what they said before, and what was deleted."""
+"""Documents: the collections they lie in, what they said before, and what was deleted."""
 
 import uuid
 from hashlib import blake2b
