@@ -117,6 +117,8 @@ LOCALES = {
     "de": "de",
     "es": "es",
     "fr": "fr",
+    "pl": "pl",
+    "cs": "cs",
     "ru": "ru",
     "zh": "zh-hans",
 }

@@ -207,6 +207,8 @@ LANGUAGES = [
     ("de", "German"),
     ("es", "Spanish"),
     ("fr", "French"),
+    ("pl", "Polish"),
+    ("cs", "Czech"),
     ("ru", "Russian"),
     ("zh-hans", "Chinese"),
 ]
