@@ -23,10 +23,10 @@ from knowledge.models import (
     DocumentVector,
     Section,
     SectionVector,
+    Version,
     document_id,
 )
 from knowledge.search import postings
-from knowledge.versions import latest
 
 # What a page and a document call alike.
 PAGE_FIELDS = (
@@ -159,7 +159,14 @@ def clear_former(document: Document, draft: Draft) -> None:
 
 def keep_version(document: Document) -> None:
     """Keep what the document says as a version; the oldest go when they are too many."""
-    latest(document).save(force_insert=True)
+    Version.objects.create(
+        document=document,
+        number=document.version,
+        title=document.title,
+        content=document.content,
+        sha1=document.sha1,
+        created=document.updated,
+    )
     oldest = document.version - settings.KEEP_VERSIONS
     old_versions = document.versions.filter(number__lte=oldest)
     digests = [changes.digest(text) for text in old_versions.values_list("content", flat=True)]
