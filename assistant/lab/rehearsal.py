@@ -3,8 +3,9 @@
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from django.conf import settings
 from django.core.management import call_command
@@ -74,6 +75,21 @@ def _await_consumers(children: list[Child]) -> None:
         if died or time.monotonic() > deadline:
             raise NoWorkers(f"No worker came up for: {', '.join(missing)}.")
         time.sleep(LOOK_SECONDS)
+
+
+def cpu_seconds(children: Sequence[Child]) -> float | None:
+    """Return the CPU time these processes have used; None without any, or where none can be read.
+
+    Linux: fields 14 and 15 of /proc/<pid>/stat, proc_pid_stat(5), in ticks.
+    """
+    ticks = 0
+    for child in children:
+        try:
+            stat = Path(f"/proc/{child.process.pid if child.process else 0}/stat").read_text()
+        except OSError:
+            return None
+        ticks += sum(map(int, stat.rpartition(")")[2].split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK") if children else None
 
 
 def free_port() -> int:

@@ -12,7 +12,9 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console, RenderableType
 
+from agents.steps import presence
 from assistant.lab import (
+    answer_quality,
     answerability,
     bench_answer,
     citation_quality,
@@ -22,9 +24,10 @@ from assistant.lab import (
     retrieval,
 )
 from assistant.lab.judged_data import Unjudgeable
-from assistant.lab.rehearsal import rehearsing
+from assistant.lab.rehearsal import cpu_seconds, rehearsing, working
 from assistant.lab.retrieval_chart import svg
 from assistant.lab.scripted_replies import Obedient
+from assistant.management.commands.workers import processes
 from knowledge.collections import collections_named
 from knowledge.errors import KnowledgeError
 from knowledge.ingestion import plan
@@ -48,6 +51,7 @@ class Command(BaseCommand):
             (_golden_arguments(kinds), measure_golden),
             (_answerability_arguments(kinds), measure_answerability),
             (_parsing_arguments(kinds), measure_parsing),
+            (_answers_arguments(kinds), measure_answers),
             (_citations_arguments(kinds), measure_citations),
             (_injection_arguments(kinds), measure_injection),
         ):
@@ -109,6 +113,18 @@ def _answerability_arguments(kinds: Kinds) -> ArgumentParser:
         "--documents", nargs="+", default=[], type=Path, metavar="PATH",
         help="take these in first, into a collection of their own, and search it",
     )  # fmt: skip
+    return parser
+
+
+def _answers_arguments(kinds: Kinds) -> ArgumentParser:
+    parser = kinds.add_parser(
+        "answers",
+        help="what comes back to questions: a file of lines with question and, where known, "
+        "answer, sources and answerable. Through workers, with the models that are configured",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument("--collection", required=True, metavar="NAME", help="answer from this one")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="keep every reply as JSON lines")
     return parser
 
 
@@ -185,6 +201,24 @@ def measure_answerability(options: dict[str, Any]) -> Result:
     with progress_bar("questions") as watch:
         figures = answerability.evaluate(questions, collections, watch)
     return figures, answerability.table(figures)
+
+
+def measure_answers(options: dict[str, Any]) -> Result:
+    """Ask every question of workers of this command's own, or of those that are running."""
+    questions = answer_quality.questions_of(options["file"])
+    (collection,) = collections_named([options["collection"]])
+    commands = processes([]) if presence.missing_roles() else {}
+    with working(commands) as children, progress_bar("questions") as watch:
+        before = cpu_seconds(children)
+        replies = answer_quality.ask_all(
+            questions, lambda text: bench_answer.ask(text, collection.name).turn, watch
+        )
+        after = cpu_seconds(children)
+    if options["save"]:
+        answer_quality.save(replies, options["save"])
+    cost = None if before is None or after is None else (after - before) / len(questions)
+    figures = answer_quality.figures(replies, cost)
+    return figures, answer_quality.table(figures)
 
 
 def collection_of(paths: list[Path], file: Path) -> str:
