@@ -242,6 +242,8 @@ WORK: dict[str, Any] = {
     "citations_used": list[Citation],
     "generation_confidence": Unit,
     "generation_error": str,
+    # By a model, quoted, or quoted from the closest place, which may not answer.
+    "answer_form": Literal["written", "quoted", "closest"],
     "quality_score": Unit,
     "quality_decision": Literal["approve", "research", "regenerate", "approve_with_reservations"],
     "quality_analysis": str,

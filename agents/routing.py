@@ -42,7 +42,15 @@ Payload = Mapping[str, Any]
 PARALLEL_ROLES = (Role.GUARDRAILS, Role.ROUTER, Role.SEARCH, Role.MEMORY)
 # What is forgotten when a question is declined, and when no answer stands.
 RESULTS_OF_INTAKE = ("search_results", "search_context", "search_stats", "search_quality", "route")
-ANSWER = ("response", "citations_used", "sources_used", "quality_score", "generation_confidence")
+ANSWER = (
+    "response",
+    "citations_used",
+    "sources_used",
+    "quality_score",
+    "generation_confidence",
+    "answer_form",
+    "suggested_actions",
+)
 
 
 @dataclass(frozen=True)
@@ -155,33 +163,15 @@ def intake(payload: Payload) -> Decision:
 
 
 def search(payload: Payload) -> Decision:
-    """Excellent passages go to the answer, good ones to the evaluator, poor ones once more."""
+    """Excellent passages go to the answer, others to the evaluator."""
     if request := _clarify(payload, Role.ESSENCE, Role.SEARCH):
         return request
-    match payload.get("search_quality"):
-        case "excellent":
-            return _send(Role.AUGMENTATION, route=Route.DOCUMENTATION)
-        case "good":
-            return _send(Role.EVALUATOR, route=Route.DOCUMENTATION)
-        case _:
-            return (
-                _send(Role.EVALUATOR, route=Route.DOCUMENTATION)
-                if _rounds_left(payload)
-                else _nothing_found(payload)
-            )
+    excellent = payload.get("search_quality") == "excellent"
+    return _send(Role.AUGMENTATION if excellent else Role.EVALUATOR, route=Route.DOCUMENTATION)
 
 
 def _rounds_left(payload: Payload) -> bool:
     return bool(payload.get("search_rounds", 0) < settings.MAX_SEARCH_ITERATIONS)
-
-
-def _nothing_found(payload: Payload) -> Decision:
-    return _send(
-        Role.CLARIFICATION,
-        needs_clarification=True,
-        clarification_reason="insufficient_context",
-        clarification_message="",
-    )
 
 
 def evaluator(payload: Payload) -> Decision:

@@ -200,6 +200,7 @@ class Phrase(StrEnum):
     SOURCES = "Sources:"
     VERSION = "version {number}"
     QUOTED = "The documents say, quoted in their own language:"
+    CLOSEST = "This may not answer your question, but it is the closest place in the documents:"
     NOT_COVERED = "The documents I found do not mention: {missing}."
 
     NEEDED = "To answer that I need to know: {missing}."

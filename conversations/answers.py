@@ -33,6 +33,7 @@ STATE_EXCERPT = (
     "search_quality",
     "search_rounds",
     "search_error",
+    "answer_form",
     "quality_decision",
     "quality_score",
     "quality_returns",

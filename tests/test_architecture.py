@@ -46,7 +46,6 @@ TINY = {
 # Why what one module needs for one name is a module of its own.
 LONELY = {
     "agents.admin": "Django looks for it",
-    "agents.documentation.extraction": "how the response works without a model",
     "agents.documentation.streaming": "what may be shown while a model writes",
     "agents.intake.lang": "a role",
     "agents.management.commands.trace": "a command",

@@ -81,7 +81,6 @@ def coverage(view: Findings) -> Writes:
     covered = 1 - len(missing) / len(words) if words else 0.0
     nearness, is_far = _distance(passages, view.search_stats)
     sufficient = bool(passages) and (nearness >= 1 or (covered >= COVERED and not is_far))
-    usable = bool(passages) and (not is_far or covered >= COVERED)
     confidence = min(1.0, max(0.0, 0.5 * covered + 0.5 * min(1.0, nearness)))
     return {
         "evaluation": Evaluation(
@@ -89,7 +88,7 @@ def coverage(view: Findings) -> Writes:
         ),
         "limitations": missing,
         "refined_query": "" if sufficient else " ".join(words),
-    } | _request(usable=usable)
+    } | _request(usable=bool(passages))
 
 
 def _distance(passages: Sequence[Passage], stats: Mapping[str, Any]) -> tuple[float, bool]:

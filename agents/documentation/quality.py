@@ -49,6 +49,8 @@ class Answer(View):
     limitations: list[str] = []
     quality_returns: int = 0
     best_answer: dict[str, Any] = {}
+    answer_form: Literal["written", "quoted", "closest"] = "written"
+    generation_confidence: float = 0.0
 
 
 class Judgement(BaseModel):
@@ -119,6 +121,8 @@ def review(view: Answer) -> Writes:
     What is mostly in other words or another language than its passages goes out with reservations.
     """
     verification = verify(view)
+    if view.answer_form != "written" and verification.holds:
+        return _vouched(view, verification)
     closeness = _relevance(view.canonical_question, view.citations_used)
     score = verification.support * (0.5 + 0.5 * closeness)
     writes: Writes = {
@@ -137,6 +141,17 @@ def review(view: Answer) -> Writes:
         "quality_decision": "research",
         "quality_analysis": "",
         "refined_query": " ".join(content_words(view.canonical_question)),
+    }
+
+
+def _vouched(view: Answer, verification: "Verification") -> Writes:
+    """What stands in its passage word for word is as good as its place; the closest may not be."""
+    decision = "approve" if view.answer_form == "quoted" else "approve_with_reservations"
+    return {
+        "quality_score": view.generation_confidence,
+        "quality_decision": decision,
+        "quality_analysis": "",
+        "validation_result": verification.result(),
     }
 
 
@@ -172,6 +187,11 @@ class Verification:
     def doubted(self) -> list[str]:
         """The statements nothing vouches for."""
         return [each.quote for each in self.statements if each.status != "verified"] + self.uncited
+
+    @property
+    def holds(self) -> bool:
+        """Whether all that is said stands in a passage word for word."""
+        return bool(self.statements) and not self.doubted and not self.unknown
 
     @property
     def is_open(self) -> bool:

@@ -1,12 +1,18 @@
 """Search: finds the passages that could answer the question."""
 
+from dataclasses import replace
+
 from django.conf import settings
 
 from agents.attributes import Passage
 from agents.contract import View, Writes, agent
 from agents.documentation.passages import as_context, fitting
 from agents.names import Role
-from knowledge.search import search
+from knowledge.search import search, whole_sections
+
+# The best passages come with what stands around them in their section, so that steps, tables and
+# code are whole; characters of each.
+BEST, LONGEST = 3, 3000
 
 
 class Query(View):
@@ -36,8 +42,12 @@ def find(view: Query) -> Writes:
         alternative=view.refined_query,
         reuse=f"{view.owner}/{view.user_id}",
     )
+    whole = whole_sections([each.chunk_id for each in results.passages[:BEST]], LONGEST)
     passages = [
-        Passage.model_validate(passage, from_attributes=True) for passage in results.passages
+        Passage.model_validate(
+            replace(passage, text=whole.get(passage.chunk_id, passage.text)), from_attributes=True
+        )
+        for passage in results.passages
     ]
     return {
         "search_results": passages,

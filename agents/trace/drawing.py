@@ -28,6 +28,8 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
     "citations_used": ([],),
     "sources_used": ([],),
     "generation_confidence": (0.5,),
+    "answer_form": ("quoted",),
+    "suggested_actions": ([],),
     "quality_decision": ("approve", "approve_with_reservations", "research", "regenerate"),
     "quality_score": (0.4,),
     "quality_returns": (0, 99),

@@ -1,11 +1,20 @@
-"""Tables: rows and columns as sentences that each make sense alone."""
+"""Tables: rows and columns as sentences that each make sense alone, and those as a table again."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from knowledge.sentences import ITEM
+
 # No table that people read is wider; a span may claim any width.
 WIDEST = 256
+
+
+# A cell of a row that was made a sentence: "City: London".
+CELL = re.compile(r"^([^:;]{1,60}): (.+)$", re.DOTALL)
+FEWEST_CELLS = 2
+BULLET = re.compile(r"^[-*+]\s+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +97,54 @@ def sentence(row: Row, names: Sequence[str]) -> str:
     parts: list[str] = []
     for _, group in groupby(enumerate(row), key=lambda each: id(each[1])):
         place, cell = next(group)
-        if cell.text:
+        if text := on_one_line(cell.text):
             is_all = 1 < len(row) <= cell.columns
             name = names[place] if names and not is_all else ""
-            parts.append(f"{name}: {cell.text}" if name else cell.text)
+            parts.append(f"{name}: {text}" if name else text)
     if not names and len(parts) > 1 and row[0].is_header and row[0].text:
         return f"{parts[0]}: {'; '.join(parts[1:])}"
     return "; ".join(parts)
+
+
+def on_one_line(text: str) -> str:
+    """Return what a cell says without line breaks; the items of a list in it by commas."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    gap = ", " if any(map(BULLET.match, lines)) else " "
+    return gap.join(BULLET.sub("", line) for line in lines)
+
+
+def rendered(items: Sequence[str]) -> str | None:
+    """Return list items as a Markdown table; None when they are not the rows of one.
+
+    Rows have two cells or more, and all begin with the same column.
+    """
+    rows = [cells(ITEM.sub("", item)) for item in items]
+    firsts = {next(iter(row), None) for row in rows}
+    if len(firsts) != 1 or any(len(row) < FEWEST_CELLS for row in rows):
+        return None
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [columns, ["---"] * len(columns)]
+    lines += [[row.get(name, "") for name in columns] for row in rows]
+    return "\n".join(f"| {' | '.join(escaped(cell) for cell in line)} |" for line in lines)
+
+
+def cells(row: str) -> Mapping[str, str]:
+    """Return the cells of a row by the names of their columns; none when it is no row.
+
+    A part without a name belongs to the cell before it: a semicolon may stand in a cell.
+    """
+    named: dict[str, str] = {}
+    for place, part in enumerate(row.replace("\n", " ").split("; ")):
+        if match := CELL.match(part):
+            named[match[1]] = match[2].strip()
+        elif not place:
+            named[""] = part.strip()
+        elif named:
+            last = next(reversed(named))
+            named[last] = f"{named[last]}; {part.strip()}"
+    return named
+
+
+def escaped(cell: str) -> str:
+    """Return a cell in which a bar does not end it."""
+    return cell.replace("|", r"\|")

@@ -6,10 +6,17 @@ from dataclasses import asdict, replace
 from django.conf import settings
 
 from knowledge.search import cache, expansion, explainer, results
-from knowledge.search.confidence import Verdict, judge
+from knowledge.search.confidence import Verdict, judge, lead
 from knowledge.search.explanation import Explanation, Wording
 from knowledge.search.levels import WeighedChunks, weigh
-from knowledge.search.results import Passage, Quality, SearchResult, Surroundings, neighbours
+from knowledge.search.results import (
+    Passage,
+    Quality,
+    SearchResult,
+    Surroundings,
+    neighbours,
+    whole_sections,
+)
 from knowledge.search.scope import Scope, scope_of
 from knowledge.search.selection import select
 from knowledge.search.sql import Milliseconds, one_transaction, timed
@@ -24,6 +31,7 @@ __all__ = [
     "find",
     "neighbours",
     "search",
+    "whole_sections",
 ]
 
 
@@ -116,4 +124,8 @@ def judge_selection(
         [scope.bars[weighed.parts[place].collection] for place in nearest],
         min_hits=settings.SEARCH_MIN_HITS,
         chunks=scope.chunks,
+        ahead=lead(
+            [float(weighed.scores[place]) for place in best],
+            [weighed.parts[place].document for place in best],
+        ),
     )

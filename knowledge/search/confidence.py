@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp
 
 import numpy as np
 
@@ -16,6 +17,14 @@ ALWAYS, WORDS = 0.5, 0.5
 SCALE = 0.15
 # Confidence so far above the threshold needs no second look: half of what words can add.
 EXCELLENT = 0.25
+# What makes a place the answer: its confidence above the threshold, and the part of its score by
+# which it leads the third document behind it. Logistic regression over 480 support questions (of
+# 337 technical notes) and 45 of a hosting provider's pages; what was asked for stood in the first
+# document or did not. Area under the curve, each set by the weights of the other: .86 and .87.
+ABOVE, LEAD, BIAS = 6.4, 8.7, -2.8
+BEHIND = 3
+# Of a collection with a single document nothing tells by how much it leads: the mean of those sets.
+USUAL_LEAD = 0.35
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,7 @@ class Verdict:
     best_cosine: float | None
     confidence: float | None  # about -0.5 to 1
     threshold: float  # of the best passage's collection
+    certainty: float | None = None  # how likely the first passage answers, 0 to 1
 
 
 def confidences(cosines: Sequence[float], shares: Sequence[float]) -> list[float]:
@@ -55,6 +65,27 @@ def confidences(cosines: Sequence[float], shares: Sequence[float]) -> list[float
     return [float(value) for value in values]
 
 
+def certainty(above: float, lead: float) -> float:
+    """Return how likely the first passage of a search holds the answer, 0 to 1.
+
+    `above` is by how much the confidence exceeds its threshold, `lead` as `lead` returns it.
+    """
+    return 1 / (1 + exp(-(ABOVE * above + LEAD * lead + BIAS)))
+
+
+def lead(scores: Sequence[float], documents: Sequence[object]) -> float:
+    """Return by what part of its score the best passage exceeds the third other document's best.
+
+    `scores` come best first. A subject that many documents treat alike is answered by none of
+    them in particular; where there are fewer, the last one counts.
+    """
+    best: dict[object, float] = {}
+    for score, document in zip(scores, documents, strict=True):
+        best.setdefault(document, score)
+    ranked = list(best.values())[: BEHIND + 1]
+    return (ranked[0] - ranked[-1]) / ranked[0] if len(ranked) > 1 and ranked[0] > 0 else USUAL_LEAD
+
+
 def judge(
     cosines: Sequence[float | None],
     shares: Sequence[float],
@@ -62,6 +93,7 @@ def judge(
     *,
     min_hits: int,
     chunks: int,
+    ahead: float = USUAL_LEAD,
 ) -> Verdict:
     """Judge a search by the passages it considered, in whatever order.
 
@@ -69,8 +101,8 @@ def judge(
     measured against. There is no context when the confidence is under the threshold, or when
     fewer than `min_hits` passages are usable and the best one is not excellent by itself.
     `chunks` is how many there are to be found at all: where that is less than 24, in proportion
-    fewer need be usable, for a page of five cannot speak of everything three times. Without any
-    cosine (no embedding), keyword hits are at best good.
+    fewer need be usable, for a page of five cannot speak of everything three times. `ahead` is what
+    `lead` says of the best. Without any cosine (no embedding), keyword hits are at best good.
     """
     needed = max(1, min(min_hits, min_hits * chunks // COMPARED))
     places_with_cosine = [place for place, cosine in enumerate(cosines) if cosine is not None]
@@ -89,7 +121,15 @@ def judge(
     excellent = confidence >= scaled.bar.threshold + EXCELLENT
     poor = confidence < scaled.bar.threshold or (usable < needed and not excellent)
     quality = "poor" if poor else "excellent" if excellent else "good"
-    return Verdict(quality, poor, usable, scaled.best, confidence, scaled.bar.threshold)
+    return Verdict(
+        quality,
+        poor,
+        usable,
+        scaled.best,
+        confidence,
+        scaled.bar.threshold,
+        certainty(confidence - scaled.bar.threshold, ahead),
+    )
 
 
 @dataclass(frozen=True)

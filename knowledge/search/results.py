@@ -155,3 +155,52 @@ def neighbours(chunks: Iterable[int], *, distance: int = 1) -> dict[int, Surroun
         )
         for pk, document, number in places
     }
+
+
+# Characters that two chunks must share for one to open with the end of the other: less happens by
+# chance.
+LEAST_OVERLAP = 12
+
+
+def whole_sections(chunks: Iterable[int], most: int) -> dict[int, str]:
+    """Return the text of the section that each chunk lies in, by the id of the chunk.
+
+    Of a section longer than `most` characters, what goes on from the chunk, and what is before it
+    as far as there is room. A chunk deleted meanwhile is left out.
+    """
+    chunk_ids = list(chunks)
+    of_section: dict[int, list[tuple[int, str]]] = {}
+    sections = Chunk.objects.filter(pk__in=chunk_ids).values("section")
+    rows = Chunk.objects.filter(section__in=sections).order_by("number")
+    for section, chunk, text in rows.values_list("section", "pk", "text"):
+        of_section.setdefault(section, []).append((chunk, text))
+    return {
+        chunk: text_around([text for _, text in members], place, most)
+        for members in of_section.values()
+        for place, (chunk, _) in enumerate(members)
+        if chunk in chunk_ids
+    }
+
+
+def text_around(texts: Sequence[str], place: int, most: int) -> str:
+    """Return the text at `place` with those after it, then those before it, within `most`."""
+    text = texts[place]
+    for following in texts[place + 1 :]:
+        longer = joined(text, following)
+        if len(longer) > most:
+            return text
+        text = longer
+    for preceding in reversed(texts[:place]):
+        longer = joined(preceding, text)
+        if len(longer) > most:
+            break
+        text = longer
+    return text
+
+
+def joined(before: str, after: str) -> str:
+    """Return two chunks that follow each other as one text; what both hold stands there once."""
+    for length in range(min(len(before), len(after)), LEAST_OVERLAP - 1, -1):
+        if before.endswith(after[:length]):
+            return before + after[length:]
+    return f"{before}\n\n{after}"

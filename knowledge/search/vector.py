@@ -230,12 +230,12 @@ def forget() -> None:
 # A subquery, because a join would read every document. A section or document without a vector of
 # the model lies where the chunk does.
 PARTS = """
-SELECT chunk.id, chunk.section_id,
+SELECT chunk.id, chunk.section_id, chunk.document_id,
     (SELECT collection_id FROM knowledge_document WHERE knowledge_document.id = chunk.document_id)
 FROM knowledge_chunk AS chunk WHERE chunk.id = ANY(%(chunks)s::bigint[]) ORDER BY chunk.id
 """
 VECTORS = """
-SELECT chunk.id, chunk.section_id, coalesce(vector.collection_id, (
+SELECT chunk.id, chunk.section_id, chunk.document_id, coalesce(vector.collection_id, (
         SELECT collection_id FROM knowledge_document
         WHERE knowledge_document.id = chunk.document_id
     )),
@@ -266,6 +266,7 @@ class Part:
 
     chunk: int
     section: int
+    document: str
     collection: int
 
 
@@ -325,10 +326,10 @@ def parse_spaces(
     spaces = []
     for model, query in queries.items():
         stored_rows = query.rows()
-        stored = {place: row[3:] for place, row in enumerate(stored_rows) if row[3:] and row[3]}
+        stored = {place: row[4:] for place, row in enumerate(stored_rows) if row[4:] and row[4]}
         if stored:
             spaces.append(space(model, vectors[model], stored))
-    return [Part(*row[:3]) for row in stored_rows], spaces
+    return [Part(*row[:4]) for row in stored_rows], spaces
 
 
 def space(model: str, questions: Vectors, stored: Mapping[int, Row]) -> Space:

@@ -40,7 +40,7 @@ def after(stage: Stage, **payload: Any) -> Decision:
         (Stage.INTAKE, {"route": Route.FALLBACK, "search_quality": "good"}, [Role.EVALUATOR]),
         (Stage.INTAKE, {"route": Route.FALLBACK, "enabled_routes": TWO_ROUTES}, [Role.FALLBACK]),
         (Stage.SEARCH, {"search_quality": "poor", "search_rounds": 1}, [Role.EVALUATOR]),
-        (Stage.SEARCH, {"search_quality": "poor", "search_rounds": 2}, [Role.CLARIFICATION]),
+        (Stage.SEARCH, {"search_quality": "poor", "search_rounds": 2}, [Role.EVALUATOR]),
         (Stage.SEARCH, {}, [Role.EVALUATOR]),
         (Stage.EVALUATOR, {"evaluation": {"sufficient": True}}, [Role.AUGMENTATION]),
         (

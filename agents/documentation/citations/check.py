@@ -111,10 +111,14 @@ class PassageText:
 
 
 class Particulars:
-    """The numbers, names, code and addresses of some texts, and what of them a statement adds."""
+    """The numbers, names, code and addresses of some texts, and what of them a statement adds.
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    `beside` are further texts that tell what language they are in and how it writes names.
+    """
+
+    def __init__(self, texts: Iterable[str], beside: Iterable[str] = ()) -> None:
         self._text = "\n\n".join(texts)
+        self._language = "\n\n".join([self._text, *beside])
         self._plain = " ".join(self._text.casefold().split())
 
     def lacks(self, statement: str) -> list[str]:
@@ -136,6 +140,10 @@ class Particulars:
         return frozenset(WORDS.findall(_cased(self._text).casefold()))
 
     @cached_property
+    def _words_of_language(self) -> frozenset[str]:
+        return frozenset(WORDS.findall(_cased(self._language).casefold()))
+
+    @cached_property
     def _numbers(self) -> frozenset[str]:
         numbers = NUMBER.findall(VERSION.sub("", _cased(self._text)))
         parts = (part for each in numbers for part in _parts(each))
@@ -144,7 +152,7 @@ class Particulars:
     @cached_property
     def _marks_names(self) -> bool:
         """Whether a capital within a sentence tells a name from a word."""
-        later_words: list[str] = WITHIN.findall(self._text)
+        later_words: list[str] = WITHIN.findall(self._language)
         capitals = [each for each in later_words if each[0].isupper()]
         return len(capitals) <= MANY_CAPITALS * len(later_words)
 
@@ -163,10 +171,11 @@ class Particulars:
 
     def _names(self, plain: str) -> list[str]:
         lower_words = [each for each in LETTERS.findall(plain) if each.islower()]
-        shared = sum(each in self._words for each in lower_words)
+        known = self._words_of_language
+        shared = sum(each in known for each in lower_words)
         if not lower_words or shared < SAME_LANGUAGE * len(lower_words) or not self._marks_names:
             return []
-        return [each for each in WITHIN.findall(plain) if each[0].isupper()]
+        return [each for each in WITHIN.findall(plain) if each[0].isupper() and len(each) > 1]
 
 
 class Evidence:

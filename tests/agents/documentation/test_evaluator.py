@@ -85,7 +85,12 @@ def test_search_that_knows_its_threshold_is_believed_rather_than_a_cosine() -> N
     sure = evaluate(payload | {"search_stats": {"confidence": 0.4, "threshold": 0.3}})
     assert sure["evaluation"]["sufficient"] is True
     unsure = evaluate(payload | {"search_stats": {"confidence": 0.1, "threshold": 0.3}})
-    assert unsure["needs_clarification"] is True
+    assert unsure["evaluation"]["sufficient"] is False
+
+
+def test_without_passages_the_user_is_asked() -> None:
+    writes = evaluate({"canonical_question": "Which torque?", "search_results": []})
+    assert writes["needs_clarification"] is True
 
 
 def test_passages_the_model_cannot_use_are_asked_about(models: Scripted) -> None:

@@ -1,7 +1,9 @@
-"""Extraction: a passage taken apart, so that what belongs together is quoted together."""
+"""Extraction: one place is quoted, and what belongs together stays together."""
+
+import pytest
 
 from agents.attributes import SourceReference
-from agents.documentation.extraction import Excerpt, excerpts_of
+from agents.documentation.extraction import Quotation, blocks_of, quotation
 from tests.agents.passages import CLEANING
 
 FIELDS = {
@@ -15,27 +17,122 @@ FIELDS = {
     "chunk_id": 1,
     "score": 0.5,
 }
+FILLER = "\n\n".join(
+    f"Paragraph {number} speaks of how the warehouse was built, who paid for it, and in which "
+    "year the roof was finished by workers from the village."
+    for number in range(1, 12)
+)
 
 
-def excerpts(text: str) -> list[Excerpt]:
-    return excerpts_of(SourceReference(**FIELDS, text=text), rank=0)
+def reference(text: str, marker: str = "C1") -> SourceReference:
+    return SourceReference(**FIELDS | {"marker": marker}, text=text)
 
 
-def test_steps_belong_together_with_the_sentence_that_leads_to_them() -> None:
-    parts = excerpts(CLEANING)
-    series = {each.series for each in parts if each.kind == "item"}
-    assert len(series) == 1
-    (lead,) = [each for each in parts if each.kind == "prose" and each.series in series]
-    assert lead.text == "To descale the machine:"
+def quoted(question: str, *texts: str, notes: tuple[str, ...] = ()) -> Quotation:
+    references = [reference(text, f"C{number}") for number, text in enumerate(texts, start=1)]
+    found = quotation(question, references, notes)
+    assert found is not None
+    return found
 
 
-def test_rows_of_a_table_stand_alone_and_are_no_steps() -> None:
-    rows = "- Plan: Small; Seats: 3; Price: 9\n- Plan: Large; Seats: 30; Price: 90"
-    assert [(each.kind, each.series) for each in excerpts(rows)] == [("row", -1), ("row", -1)]
+def test_short_place_is_quoted_whole_with_one_marker() -> None:
+    text = "Rinse the pot with hot water.\n\nSoap spoils the taste, so leave it out."
+    answer = quoted("May I use soap?", text).markdown()
+    assert answer == f"{text} [C1]"
 
 
-def test_an_item_with_one_colon_is_still_an_item() -> None:
-    assert [each.kind for each in excerpts("- Note: rinse twice\n- Then: dry it")] == [
-        "item",
-        "item",
+def test_steps_are_quoted_to_the_last_though_they_are_longer_than_an_answer() -> None:
+    steps = "\n".join(f"{n}. Turn valve number {n} to the left by a quarter." for n in range(1, 25))
+    text = f"{FILLER}\n\nTo drain the boiler:\n\n{steps}\n\n{FILLER}"
+    answer = quoted("How do I drain the boiler?", text).markdown()
+    assert "To drain the boiler:" in answer
+    assert "1. Turn valve number 1 " in answer
+    assert "24. Turn valve number 24 " in answer
+    assert "Paragraph 3" not in answer
+
+
+def test_long_place_is_quoted_from_where_it_is_nearest() -> None:
+    text = f"{FILLER}\n\nThe lamp is guaranteed for nine years.\n\n{FILLER}"
+    answer = quoted("How long is the guarantee of the lamp?", text).markdown()
+    assert answer.startswith("The lamp is guaranteed for nine years.")
+
+
+def test_code_comes_with_the_sentence_before_it() -> None:
+    code = "```sh\nlamp calibrate --colour\n```"
+    text = f"{FILLER}\n\nCalibrate the colour of the lamp so:\n\n{code}\n\n{FILLER}"
+    answer = quoted("lamp calibrate colour command", text).markdown()
+    assert f"Calibrate the colour of the lamp so:\n\n{code}" in answer
+
+
+def test_of_a_long_list_the_items_that_answer_are_quoted() -> None:
+    items = [f"- The room {n} has a window to the north and a shelf for books." for n in range(30)]
+    items[17] = "- The cellar holds the wine, which is counted every Sunday."
+    text = "About the house:\n\n" + "\n".join(items)
+    answer = quoted("Where is the wine?", text).markdown()
+    assert "The cellar holds the wine" in answer
+    assert "About the house:" in answer
+    assert len(answer.splitlines()) < 16
+
+
+def test_rows_of_a_table_are_a_table_again() -> None:
+    rows = "- Plan: Small; Seats: 3; Price: 9\n- Plan: Large; Seats: 30; Price: 9 | 90"
+    answer = quoted("What does the large plan cost?", rows).markdown()
+    assert answer.splitlines() == [
+        "| Plan | Seats | Price |",
+        "| --- | --- | --- |",
+        "| Small | 3 | 9 |",
+        r"| Large | 30 | 9 \| 90 |",
+        "[C1]",
     ]
+
+
+def test_list_whose_items_have_a_colon_is_no_table() -> None:
+    text = "- Note: rinse the pot twice; dry it\n- Then: put it on the shelf"
+    assert "|" not in quoted("What comes then?", text).markdown()
+
+
+def test_place_without_a_sentence_is_passed_over() -> None:
+    answer = quoted("How do I clean it?", "**Cleaning**\n\n- See also", CLEANING)
+    assert answer.reference.marker == "C2"
+
+
+def test_nothing_is_quoted_of_titles_alone() -> None:
+    assert quotation("How do I clean it?", [reference("# Cleaning\n\n## More")], ()) is None
+
+
+def test_rules_between_paragraphs_are_not_quoted() -> None:
+    answer = quoted("Who pays?", "The owner pays for the roof and the walls.\n\n---").markdown()
+    assert answer == "The owner pays for the roof and the walls. [C1]"
+
+
+@pytest.mark.parametrize(("wish", "fewest", "most"), [("brief", 20, 60), ("detailed", 200, 330)])
+def test_wished_length_is_kept(wish: str, fewest: int, most: int) -> None:
+    text = f"{FILLER}\n\n{FILLER}"
+    size = len(quoted("When was the roof finished?", text, notes=(wish,)).markdown().split())
+    assert fewest <= size <= most
+
+
+def test_number_of_sentences_wished_for_is_kept() -> None:
+    text = "It is red. It is round. It is small. It costs nothing at all to anybody who asks."
+    assert quoted("What is it like?", text, notes=("2 sentences",)).markdown() == (
+        "It is red. It is round. [C1]"
+    )
+
+
+def test_every_quote_stands_in_its_passage_word_for_word() -> None:
+    items = "\n".join(f"- Room {n}: a window to the north, a shelf for books." for n in range(40))
+    text = f"{FILLER}\n\nThe rooms:\n\n{items}"
+    for quote in quoted("Which room has a shelf for books?", text).quotes:
+        assert " ".join(quote.split()) in " ".join(text.split())
+
+
+def test_list_that_leads_nowhere_ends_no_quotation() -> None:
+    text = f"{FILLER}\n\nThe lamp is red.\n\nThese are its parts:\n\n{FILLER}\n\n{FILLER}"
+    answer = quoted("Which colour is the lamp?", text, notes=("brief",)).markdown()
+    assert not answer.removesuffix(" [C1]").endswith(":")
+
+
+def test_blocks_know_their_kind() -> None:
+    text = "# Care\n\n**Water**\n\nBoil it:\n\n1. Fill.\n2. Boil.\n\n- tea\n\n```\nx\n```"
+    kinds = [block.kind for block in blocks_of(text)]
+    assert kinds == ["heading", "heading", "prose", "step", "step", "item", "code"]

@@ -24,8 +24,12 @@ def draft(question: str = QUESTION) -> dict[str, Any]:
 def test_an_extractive_answer_to_the_point_is_approved() -> None:
     writes = judge(draft())
     assert writes["quality_decision"] == "approve"
-    assert writes["quality_score"] >= 0.7
     assert writes["validation_result"]["unsupported"] == 0
+
+
+def test_the_closest_place_goes_out_with_reservations() -> None:
+    writes = judge(draft() | {"answer_form": "closest"})
+    assert writes["quality_decision"] == "approve_with_reservations"
 
 
 def test_a_sentence_no_passage_holds_sends_the_answer_back() -> None:
@@ -46,8 +50,8 @@ def test_a_marker_nobody_gave_sends_the_answer_back() -> None:
 
 
 def test_an_answer_beside_the_point_is_searched_again() -> None:
-    payload = draft() | {"canonical_question": "Which steam locomotives run on Sundays?"}
-    writes = judge(payload)
+    beside = {"canonical_question": "Which steam locomotives run on Sundays?"}
+    writes = judge(draft() | beside | {"answer_form": "written"})
     assert writes["quality_decision"] == "research"
     assert "locomotives" in writes["refined_query"]
 
@@ -232,9 +236,12 @@ def test_what_is_sent_back_without_a_reason_names_the_statements_in_doubt(
 
 
 def test_by_rules_an_uncited_statement_counts_against_an_answer() -> None:
-    payload = draft()
+    payload = draft() | {"answer_form": "written"}
     payload["response"] = f"It was loved by the people of Cornwall.\n\n{payload['response']}"
-    assert judge(payload)["quality_score"] < judge(draft())["quality_score"]
+    assert (
+        judge(payload)["quality_score"]
+        < judge(draft() | {"answer_form": "written"})["quality_score"]
+    )
     payload["response"] = f"It was also built by the Smith brothers. {payload['response']}"
     payload["citations_used"] = payload["citations_used"][:1]
     writes = judge(payload)

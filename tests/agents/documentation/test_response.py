@@ -28,15 +28,44 @@ def body(writes: dict[str, Any]) -> str:
 
 
 def test_steps_stay_together_in_order_with_their_lead_in() -> None:
-    lines = body(answered("How do I descale the machine?")).splitlines()
-    lead = lines.index("To descale the machine: [C1]")
+    lines = [line for line in body(answered("How do I descale the machine?")).splitlines() if line]
+    lead = lines.index("To descale the machine:")
     assert [line[:2] for line in lines[lead + 1 : lead + 4]] == ["1.", "2.", "3."]
 
 
-def test_every_line_carries_a_marker_that_exists() -> None:
+def test_a_quoted_place_carries_one_marker() -> None:
     writes = answered("How do I descale the machine?")
-    assert set(re.findall(r"\[(C\d+)\]", body(writes))) <= {"C1", "C2", "C3"}
-    assert all("[C" in line for line in body(writes).splitlines() if line)
+    assert re.findall(r"\[(C\d+)\]", body(writes)) == ["C1"]
+    assert writes["answer_form"] == "quoted"
+
+
+def test_further_places_are_named_but_not_quoted() -> None:
+    writes = answered("How do I descale the machine?")
+    assert 1 <= len(writes["suggested_actions"]) <= 2
+    assert not any("Descaling" in title for title in writes["suggested_actions"])
+
+
+@pytest.mark.parametrize(("certainty", "form"), [(0.9, "quoted"), (0.3, "closest")])
+def test_a_place_that_may_not_answer_is_called_the_closest(certainty: float, form: str) -> None:
+    writes = answered("How do I descale the machine?", search_stats={"certainty": certainty})
+    assert writes["answer_form"] == form
+    assert writes["generation_confidence"] == certainty
+    assert ("closest place" in writes["response"]) == (form == "closest")
+
+
+def test_a_place_without_the_name_asked_for_is_only_the_closest_and_says_which() -> None:
+    certain = {"certainty": 0.95}
+    places = [PASSAGES[1], PASSAGES[0]]
+    writes = answered(
+        "What does the warranty cover in Canada?", search_results=places, search_stats=certain
+    )
+    assert writes["answer_form"] == "closest"
+    assert writes["generation_confidence"] < 0.2
+    assert "do not mention: Canada." in writes["response"]
+    covered = answered(
+        "What does the warranty cover after 2 years?", search_results=places, search_stats=certain
+    )
+    assert covered["answer_form"] == "quoted"
 
 
 def test_every_quote_stands_in_its_passage() -> None:
@@ -44,7 +73,8 @@ def test_every_quote_stands_in_its_passage() -> None:
     texts = {p["chunk_id"]: p["text"] for p in PASSAGES}
     assert writes["citations_used"]
     for citation in writes["citations_used"]:
-        assert citation["quote"] in texts[citation["chunk_id"]]
+        words = " ".join(citation["quote"].split())
+        assert words in " ".join(texts[citation["chunk_id"]].split())
         assert citation["citation_status"] == "verified"
 
 
@@ -60,12 +90,6 @@ def test_the_sources_are_listed_with_section_file_and_version() -> None:
     assert writes["sources_used"][0]["title"] == "Care"
 
 
-@pytest.mark.parametrize(("note", "most"), [("2 lines", 2), ("1 sentences", 1), ("brief", 2)])
-def test_the_wished_length_is_kept(note: str, most: int) -> None:
-    writes = answered("What does the warranty cover?", response_notes=[note])
-    assert 1 <= len(writes["citations_used"]) <= most
-
-
 def test_nothing_is_said_twice() -> None:
     writes = answered("What does the warranty cover?", search_results=[PASSAGES[1], PASSAGES[1]])
     quotes = [citation["quote"] for citation in writes["citations_used"]]
@@ -79,7 +103,11 @@ def test_another_language_is_told_that_documents_are_quoted() -> None:
 
 
 def test_where_nothing_fits_it_asks_and_names_what_is_missing() -> None:
-    writes = answered("Who invented the steam locomotive?", search_results=PASSAGES[2:])
+    writes = answered(
+        "Who invented the steam locomotive?",
+        search_results=PASSAGES[2:],
+        search_stats={"certainty": 0.03},
+    )
     assert writes["needs_clarification"]
     assert "locomotive" in writes["clarification_message"]
     assert "response" not in writes
@@ -92,7 +120,7 @@ def test_without_passages_it_asks() -> None:
 
 def test_what_quality_found_unsupported_is_not_said_again() -> None:
     quote = answered("What does the warranty cover?")["citations_used"][0]["quote"]
-    again = answered("What does the warranty cover?", quality_analysis=f"Not in: {quote}")
+    again = answered("What does the warranty cover?", quality_analysis=f"Off the point:\n{quote}")
     assert quote not in str(again.get("citations_used"))
 
 
@@ -233,7 +261,12 @@ def test_an_answer_that_names_what_no_passage_has_is_no_answer(models: Scripted)
 
 def test_an_apology_without_citations_is_a_question_back(models: Scripted) -> None:
     said = "I am sorry, I found nothing about that in your material."
-    writes = written(models, said, question="Who invented the steam locomotive?")
+    writes = written(
+        models,
+        said,
+        question="Who invented the steam locomotive?",
+        search_stats={"certainty": 0.03},
+    )
     assert writes["clarification_reason"] == "insufficient_context"
 
 

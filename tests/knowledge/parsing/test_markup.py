@@ -49,7 +49,7 @@ def test_elements_become_markdown(html: str, expected: str) -> None:
         ("<tr><td>Name<td>Lamp</tr><tr><td>Price<td>3</tr>", ["- Name; Lamp", "- Price; 3"]),
         ("<tr><td>A<td>B<td>C</tr><tr><td>1<td>2<td>3</tr>", ["- A: 1; B: 2; C: 3"]),
         ("<tr><th>A<th>B</tr><tr><td>1<td>2<td>3</tr>", ["- A: 1; B: 2; 3"]),
-        ("<tr><th>A<th>B</tr><tr><td><ul><li>x<li>y</ul><td>2</tr>", ["- A: * x, y; B: 2"]),
+        ("<tr><th>A<th>B</tr><tr><td><ul><li>x<li>y</ul><td>2</tr>", ["- A: x, y; B: 2"]),
     ],
 )
 def test_rows_of_tables_make_sense_alone(rows: str, expected: list[str]) -> None:
