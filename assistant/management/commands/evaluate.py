@@ -1,4 +1,4 @@
-"""evaluate: how well documents are read, passages found, gaps known and orders withstood."""
+"""evaluate: how well documents and languages are read, passages found and orders withstood."""
 
 import json
 import sys
@@ -20,6 +20,7 @@ from assistant.lab import (
     citation_quality,
     injection,
     judged_data,
+    language_quality,
     parsing_quality,
     retrieval,
 )
@@ -53,6 +54,7 @@ class Command(BaseCommand):
             (_parsing_arguments(kinds), measure_parsing),
             (_answers_arguments(kinds), measure_answers),
             (_citations_arguments(kinds), measure_citations),
+            (_language_arguments(kinds), measure_language),
             (_injection_arguments(kinds), measure_injection),
         ):
             kind.set_defaults(measure=measure)
@@ -144,6 +146,16 @@ def _citations_arguments(kinds: Kinds) -> ArgumentParser:
         "citations",
         help="whether it is known which claims their sources support: a file of lines with "
         "claim, evidence, label and supporting_sentences, as in WiCE",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE")
+    return parser
+
+
+def _language_arguments(kinds: Kinds) -> ArgumentParser:
+    parser = kinds.add_parser(
+        "language",
+        help="whether the language of a first message is told: a file of lines with text and "
+        "language",
     )
     parser.add_argument("file", type=Path, metavar="FILE")
     return parser
@@ -251,6 +263,12 @@ def measure_citations(options: dict[str, Any]) -> Result:
     """Compare what is said of each claim with its label."""
     figures = citation_quality.evaluate(citation_quality.claims_of(options["file"]))
     return figures, citation_quality.table(figures)
+
+
+def measure_language(options: dict[str, Any]) -> Result:
+    """Let the lang agent read every text as a first message."""
+    figures = language_quality.evaluate(language_quality.texts_of(options["file"]))
+    return figures, language_quality.table(figures)
 
 
 def measure_injection(options: dict[str, Any]) -> Result:
