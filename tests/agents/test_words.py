@@ -7,7 +7,7 @@ import polib
 import pytest
 
 import agents
-from agents.words import LOCALES, Phrase
+from agents.words import LOCALES, Phrase, stem, words
 
 FOLDERS = {
     "de": "de",
@@ -59,3 +59,22 @@ def test_a_language_without_sentences_gets_english_ones() -> None:
 
 def test_braces_in_a_value_are_not_filled_in_again() -> None:
     assert "{x}" in Phrase.UNKNOWN_COMMAND.in_language("de", command="{x}")
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ("covered", "covers", "cover"),
+        ("billing", "billed", "bills"),
+        ("plans", "plan"),
+        ("rechnungen", "rechnung"),
+        ("reembolsos", "reembolso"),
+        ("faktury", "fakturę", "faktur"),
+    ],
+)
+def test_the_forms_of_a_word_have_one_stem(forms: tuple[str, ...]) -> None:
+    assert len({stem(form) for form in forms}) == 1
+
+
+def test_words_of_hindi_are_not_cut_at_their_vowels() -> None:
+    assert words("वार्षिक अवकाश कितना है?") == ["वार्षिक", "अवकाश", "कितना", "है"]
