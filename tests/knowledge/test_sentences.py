@@ -21,6 +21,7 @@ from knowledge.sentences import split_message, split_passage
         ("Первое т. е. важное. Второе.", ["Первое т. е. важное.", "Второе."]),
         ("Das ist z. B. gut. Übung macht.", ["Das ist z. B. gut.", "Übung macht."]),
         ("¿Cómo? Así es.", ["¿Cómo?", "Así es."]),
+        ("– Tak. – Nie wiem.", ["– Tak.", "– Nie wiem."]),
         ("", []),
         (" \n\n ", []),
     ],
