@@ -18,10 +18,10 @@ END = re.compile(
 # Who types a message begins sentences with small letters too, and ends them with the line.
 TYPED_END = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])\s+|\n+")
 # "e.g.", "z. B." and the like end in a full stop and end nothing; so do initials. Of the ends of
-# sentences in Universal Dependencies' development parts (five sentences at a time, nine languages)
-# F1 is .979, and .974 without the list; in Italian, Dutch, Portuguese and Polish, which it was not
-# made on, .943, .978, .987 and 1.000. pysbd, told the language, has .977 and takes forty times as
-# long, sentencex .969, syntok .963.
+# sentences in Universal Dependencies' test parts (CC BY-SA 4.0 and others, nine languages, five
+# sentences at a time) F1 is .973, and .970 without the list; in Italian, Dutch, Portuguese and
+# Polish, which it was not made on, .952, .992, .986 and .998. pysbd, told the language, has .971
+# and takes forty times as long; on the development parts sentencex has .969, syntok .963 for .979.
 ABBREVIATION = re.compile(
     r"(?:^|[\s(\"“])(?:e\.\s?g|i\.\s?e|etc|cf|vs|approx|no|nr|fig|dr|mr|mrs|ms|prof|st|inc|ltd|"
     r"z\.\s?b|d\.\s?h|bzw|ca|usw|p\.\s?ej|sr|sra|\u0442\.\s?\u0435|\u0442\.\s?\u0434|\u0442\.\s?\u043f|\u043d\u0430\u043f\u0440|[^\W\d_])\.[\"')]*\s+$",
