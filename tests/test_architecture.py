@@ -47,7 +47,6 @@ TINY = {
 LONELY = {
     "agents.admin": "Django looks for it",
     "agents.documentation.streaming": "what may be shown while a model writes",
-    "agents.intake.lang": "a role",
     "agents.management.commands.trace": "a command",
     "agents.steps.preload": "loads what no other process needs",
     "agents.steps.sweeper": "a process",

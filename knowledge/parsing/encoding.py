@@ -5,14 +5,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from unicodedata import category, normalize
 
 from bs4.dammit import EncodingDetector
 from charset_normalizer import from_bytes
+from langdetect.detector_factory import PROFILES_DIRECTORY, DetectorFactory
 from langdetect.utils.ngram import NGram
 
 from knowledge.errors import Unreadable
-from knowledge.language import SCRIPTS, profiles
 
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
 MARKS = (
@@ -244,6 +245,7 @@ CANDIDATES: Mapping[str, Sequence[str]] = {
     "cp874": ("th",),
 }
 EASTERN = ["cp932", "euc_jp", "gb18030", "big5hkscs", "cp949"]
+HANGUL, HAN = re.compile(r"[\uac00-\ud7af]"), re.compile(r"[\u3400-\u9fff]")
 HANGUL_PER_HAN = 4
 COMMONEST = "cp1252"
 # Natural logarithms of how much likelier the commonest is before a letter is read.
@@ -285,7 +287,7 @@ def guess(body: bytes) -> str:
 
 def is_eastern(text: str) -> bool:
     """Tell whether it is written as it is today: Korean has hardly a Chinese sign in it."""
-    syllables, signs = (len(SCRIPTS[name].findall(text)) for name in ("hangul", "han"))
+    syllables, signs = len(HANGUL.findall(text)), len(HAN.findall(text))
     return not syllables or syllables > HANGUL_PER_HAN * signs
 
 
@@ -359,6 +361,14 @@ def sign_likelihood(around: str) -> float:
     if is_inside or category(sign)[0] == "C":
         return STRANGE
     return USUAL_SIGN if sign in SIGNS else OTHER_SIGN
+
+
+@cache
+def profiles() -> DetectorFactory:
+    """Return how often each language uses which letters, pairs and triples of them."""
+    factory = DetectorFactory()
+    factory.load_profile(PROFILES_DIRECTORY)
+    return factory
 
 
 def letters_likelihood(grams: Mapping[str, int], language: str) -> float:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge.language import language, odds_in_script
+from knowledge.language import language, probabilities, weights
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,24 @@ def test_the_same_text_always_has_the_same_language() -> None:
     )
 
 
-def test_a_language_of_a_script_has_odds_that_may_be_multiplied() -> None:
-    odds = odds_in_script("cyrillic", "Отпуск")
-    assert set(odds) == {"ru", "uk", "bg", "mk"}
-    assert min(odds.values()) > 0
+def test_chances_are_shares_and_nothing_is_said_without_a_letter() -> None:
+    chances = probabilities("Отпуск")
+    assert sum(chances.values()) == pytest.approx(1)
+    assert {"ru", "uk", "bg", "mk", "en"} <= chances.keys()
+    assert probabilities("12, 👍!") == {}
+
+
+def test_who_types_without_accents_is_understood() -> None:
+    chances = probabilities("jak moge zmienic moje haslo")
+    assert chances["pl"] > 0.5
+
+
+def test_capitals_and_typographic_apostrophes_change_nothing() -> None:
+    assert probabilities("COMMENT CHANGER L’ADRESSE") == probabilities("comment changer l'adresse")
+
+
+def test_the_weights_are_those_of_the_features_that_are_read() -> None:
+    """A model trained with other features would guess: of these words it is sure."""
+    assert weights().rows.shape == (len(weights().rows), len(weights().languages))
+    for word, name in (("obrigado", "pt"), ("wachtwoord", "nl"), ("perché", "it")):
+        assert probabilities(word)[name] > 0.9

@@ -30,13 +30,37 @@ def language_of(text: str, **memory: Any) -> str:
         ("在2024年发布了什么?", "zh"),
         ("日本語で答えてください", "ja"),
         ("Як змінити пароль?", "uk"),
+        ("wachtwoord vergeten", "nl"),
+        ("esqueci senha", "pt"),
+        ("dimenticato password", "it"),
+        ("zmiana hasła", "pl"),
+        ("jak smazat účet", "cs"),
+        ("Pricing?", "en"),
+        ("refund", "en"),
+        ("API keys", "en"),
+        ("login", "en"),
     ],
 )
 def test_short_first_messages_are_recognised(text: str, language: str) -> None:
     assert language_of(text) == language
 
 
-@pytest.mark.parametrize("text", ["ok", "API?", "24", "merci", "WordPress plugin", "no", "👍", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ok",
+        "API?",
+        "24",
+        "merci",
+        "WordPress plugin",
+        "no",
+        "👍",
+        "",
+        "Pricing?",
+        "refund",
+        "API keys",
+    ],
+)
 def test_one_ambiguous_message_does_not_change_the_language(text: str) -> None:
     assert language_of(text, history=GERMAN) == "de"
 
@@ -61,6 +85,8 @@ def test_a_clear_message_changes_the_language(text: str, language: str) -> None:
         ("Как подключить Google Search Console?", "ru"),
         ("Wie nutze ich `docker run --rm` mit https://example.com/en/install?", "de"),
         ("¿Cómo uso GetUserById en la API?", "es"),
+        ("Hoe koppel ik Google Search Console aan mijn account?", "nl"),
+        ("Jak podłączyć Google Search Console?", "pl"),
     ],
 )
 def test_code_and_product_names_do_not_count(text: str, language: str) -> None:
