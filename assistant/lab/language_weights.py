@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from knowledge.language import WEIGHTS, features, pieces, scripts
 
-# Those the lists have at least 8,000 words of, closely related ones apart that a text of two words
-# does not show: Bosnian, Galician and Malay.
+# Those of the lists that have a state, or a script, to themselves; two words do not tell Bosnian,
+# Galician and Malay from their neighbours.
 LANGUAGES = [
     "af", "ar", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "es", "et", "eu", "fa",
     "fi", "fr", "he", "hi", "hr", "hu", "hy", "id", "is", "it", "ja", "ka", "kk", "ko",
