@@ -216,12 +216,21 @@ def _window(blocks: Sequence[Block], begin: int, end: int, most: int) -> list[Bl
     while end < len(blocks) and blocks[end - 1].kind == blocks[end].kind == "step":
         end += 1
     if end == len(blocks):
-        while begin and blocks[begin - 1].size <= room:
-            begin -= 1
-            room -= blocks[begin].size
+        begin = _earlier(blocks, begin, room)
     while end - begin > 1 and blocks[end - 1].leads:
         end -= 1
     return list(blocks[begin:end])
+
+
+def _earlier(blocks: Sequence[Block], begin: int, room: int) -> int:
+    """Where what fits before a place begins; not within a list, and not right after its lead."""
+    earlier = begin
+    while earlier and blocks[earlier - 1].size <= room:
+        earlier -= 1
+        room -= blocks[earlier].size
+    while earlier < begin and earlier and blocks[earlier - 1].kind != "prose":
+        earlier += 1
+    return earlier
 
 
 def _cut(blocks: Sequence[Block], most: int) -> list[Block]:

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.search.confidence import Bar, Verdict, confidences, judge
+from knowledge.search.confidence import (
+    USUAL_LEAD,
+    Bar,
+    Verdict,
+    certainty,
+    confidences,
+    judge,
+    lead,
+)
 
 BAR = Bar(0.35, 0.15)
 FAR = [0.1] * 21
@@ -88,3 +96,32 @@ def test_better_best_passage_never_makes_it_worse(
     before = verdict([best, *others])
     after = verdict([min(1.0, best + nearer), *others], share)
     assert ranks.index(after.quality) >= ranks.index(before.quality)
+
+
+def test_one_usable_passage_above_the_threshold_is_enough_where_one_is_asked_for() -> None:
+    result = judge([0.45, *FAR], [0.0] * 22, [BAR] * 22, min_hits=1, chunks=100)
+    assert result.quality == "good"
+
+
+def test_lead_compares_documents_and_not_passages() -> None:
+    scores, documents = [1.0, 0.9, 0.8, 0.7, 0.5, 0.2], ["a", "a", "b", "c", "d", "e"]
+    assert lead(scores, documents) == pytest.approx(0.5)
+
+
+def test_lead_of_few_documents_goes_by_the_last_and_of_one_is_the_usual() -> None:
+    assert lead([1.0, 0.6], ["a", "b"]) == pytest.approx(0.4)
+    assert lead([1.0, 0.6], ["a", "a"]) == lead([], []) == USUAL_LEAD
+
+
+@given(st.floats(-0.5, 0.8), st.floats(0, 1), st.floats(0.01, 0.2))
+def test_certainty_is_a_share_that_grows_with_confidence_and_lead(
+    above: float, ahead: float, more: float
+) -> None:
+    usual = certainty(above, ahead)
+    assert 0 < usual < 1
+    assert certainty(above + more, ahead) > usual
+    assert certainty(above, ahead + more) > usual
+
+
+def test_search_without_cosines_is_certain_of_nothing() -> None:
+    assert judge([None], [0.5], [BAR], min_hits=1, chunks=100).certainty is None

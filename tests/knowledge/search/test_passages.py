@@ -10,8 +10,8 @@ from pytest_django import Settings
 from knowledge import ingestion
 from knowledge.embedding.local import LOCAL
 from knowledge.errors import EmbeddingUnavailable, UnknownCollection
-from knowledge.models import Collection, Document
-from knowledge.search import search
+from knowledge.models import Chunk, Collection, Document
+from knowledge.search import search, whole_sections
 
 pytestmark = pytest.mark.django_db
 
@@ -151,3 +151,40 @@ def test_words_are_stemmed_in_the_language_of_the_document(
 
     monkeypatch.setattr(LOCAL, "encode", missing)
     assert search("Wo sind die Glocken?", collections=["turm"]).passages[0].source == "turm.txt"
+
+
+PAINT = "The paint of the engine is red lead below and green above. " * 12
+
+
+def manual(paragraphs: int) -> str:
+    sentences = (
+        f"Part {number} of the engine is greased every {number + 2} weeks with oil from the tin "
+        "on the shelf above the bench, and then wiped with the cloth that hangs beside the door."
+        for number in range(paragraphs)
+    )
+    return "# Engine\n\n## Grease\n\n" + "\n\n".join(sentences) + f"\n\n## Paint\n\n{PAINT}"
+
+
+def test_section_that_was_cut_is_whole_again_and_nothing_stands_there_twice(tmp_path: Path) -> None:
+    page = tmp_path / "engine.md"
+    page.write_text(manual(20), encoding="utf-8")
+    ingestion.ingest(ingestion.find([page]), collection="engine")
+    chunks = list(Chunk.objects.order_by("number").values_list("pk", flat=True))
+    assert len(chunks) > 3
+    text = whole_sections(chunks[:1], 10_000)[chunks[0]]
+    assert [text.count(f"Part {number} of") for number in range(20)] == [1] * 20
+    assert "red lead" not in text
+
+
+def test_long_section_goes_on_from_the_passage(tmp_path: Path) -> None:
+    page = tmp_path / "engine.md"
+    page.write_text(manual(40), encoding="utf-8")
+    ingestion.ingest(ingestion.find([page]), collection="engine")
+    middle = Chunk.objects.order_by("number")[3]
+    text = whole_sections([middle.pk], 3000)[middle.pk]
+    assert text.startswith(middle.text[:50])
+    assert len(middle.text) < len(text) <= 3000
+
+
+def test_surroundings_of_a_deleted_passage_are_left_out() -> None:
+    assert whole_sections([404], 3000) == {}

@@ -1,0 +1,103 @@
+"""Measuring: what comes back to judged questions, and how it is counted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.models import Envelope
+from assistant.lab.answer_quality import (
+    Question,
+    ask_all,
+    figures,
+    kind_of,
+    questions_of,
+    save,
+    table,
+)
+from assistant.lab.judged_data import Unjudgeable
+
+RIGHT = {"question": "How long?", "answer": "two long years", "documents": ["care.md"]}
+QUESTIONS = [
+    Question.model_validate(RIGHT | {"answerable": True}),
+    Question.model_validate(RIGHT | {"question": "How wide?", "sources": ["other.md"]}),
+    Question.model_validate({"question": "How far?", "answerable": False}),
+]
+
+
+def turn(text: str, **more: Any) -> Envelope:
+    payload = {
+        "stage": "quality",
+        "answer_form": "quoted",
+        "response": f"{text} [C1]\n\nSources:\n- Care — handbook/care.md (version 1)",
+        "generation_confidence": 0.85,
+        "citations_used": [{"source": "handbook/care.md"}],
+        "search_results": [{"source": "handbook/care.md#page=3"}, {"source": "handbook/other.md"}],
+    }
+    return Envelope(payload=payload | more)
+
+
+def measured(*turns: Envelope) -> dict[str, Any]:
+    left = list(turns)
+    return figures(ask_all(QUESTIONS[: len(turns)], lambda _: left.pop(0)), None)
+
+
+def test_a_reply_counts_by_its_source_its_words_and_its_confidence() -> None:
+    counted = measured(turn("It lasts two years."), turn("It lasts two years."))
+    assert counted["answerable"]["answered"] == 1
+    assert counted["cites_right"] == counted["cites_right_first"] == 0.5
+    assert counted["found"] == counted["answered_of_found"] == 1
+    assert counted["recall"]["mean"] == pytest.approx(2 / 3)
+    assert counted["calibration"] == [{"from": 0.8, "answers": 2, "right": 0.5}]
+    table(counted)
+
+
+def test_an_answer_to_what_has_none_is_wrong_whatever_it_cites() -> None:
+    counted = measured(turn("x"), turn("x"), turn("It is far."))
+    assert counted["unanswerable"] == {
+        "questions": 1, "answered": 1, "closest": 0, "asked_back": 0, "declined": 0, "other": 0,
+    }  # fmt: skip
+    assert counted["calibration"][0]["right"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("payload", "kind"),
+    [
+        ({"answer_form": "closest"}, "closest"),
+        ({"answer_form": "written"}, "answered"),
+        ({"stage": "clarification", "clarification_reason": "vague_request"}, "asked_back"),
+        ({"stage": "clarification", "clarification_reason": "harmful_content"}, "declined"),
+        ({"citations_used": []}, "other"),
+        ({"stage": "fallback"}, "other"),
+    ],
+)
+def test_a_turn_tells_what_kind_of_reply_it_ended_with(payload: dict[str, Any], kind: str) -> None:
+    assert kind_of(turn("x").payload | payload) == kind
+
+
+def test_only_the_end_of_a_path_names_a_source() -> None:
+    counted = measured(turn("x", citations_used=[{"source": "handbook/aftercare.md"}]))
+    assert counted["cites_right"] == 0
+
+
+def test_replies_are_kept_to_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "replies.jsonl"
+    save(ask_all(QUESTIONS[:1], lambda _: turn("It lasts.")), path)
+    (line,) = path.read_text("utf-8").splitlines()
+    kept = json.loads(line)
+    assert (kept["question"], kept["reply"], kept["kind"]) == (
+        "How long?", "It lasts. [C1]", "answered",
+    )  # fmt: skip
+    with pytest.raises(Unjudgeable, match="--save"):
+        save([], tmp_path / "nowhere" / "replies.jsonl")
+
+
+def test_a_file_without_questions_cannot_be_measured(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text("\n")
+    with pytest.raises(Unjudgeable, match="no questions"):
+        questions_of(path)
+    path.write_text('{"question": ""}\n')
+    with pytest.raises(Unjudgeable, match="line 1"):
+        questions_of(path)
