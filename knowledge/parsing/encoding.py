@@ -262,9 +262,9 @@ SIGNS = frozenset(
     "\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u2013\u2014\u2026\u2022\u20ac\xa0\xd7«»°§·©®¿¡ºª№±²³½µ£"
 )
 WITHIN_WORDS = frozenset("\u2019·")
-# What a letter loses in a script that the bytes speak against: above this share of the letters
-# those beyond ASCII are seldom Latin, and below it seldom anything else.
-AGAINST, LATIN_SHARE = -3.0, 0.25
+# What a letter loses in a script that the bytes speak against: below the first share of the letters
+# those beyond ASCII are seldom anything but Latin, and above the second seldom Latin ("Grüße").
+AGAINST, LATIN_SHARE, OTHER_SHARE = -3.0, 0.25, 0.5
 FEW = 4  # bytes beyond ASCII: a single word may have as many among its letters
 # Below this a byte on the average is in no encoding with a byte a letter: the right ones came to
 # -9.4 and more for 22 languages, Chinese, Japanese and Korean texts to -10.2 and less.
@@ -282,7 +282,10 @@ def guess(body: bytes) -> str:
     if share(sample) < LATIN_SHARE:
         return best if REPLACEMENT in body.decode(COMMONEST, errors="replace") else COMMONEST
     matches = from_bytes(body, cp_isolation=EASTERN)
-    return next((each.encoding for each in matches if is_eastern(str(each)[:EVIDENCE])), "")
+    eastern = next((each.encoding for each in matches if is_eastern(str(each)[:EVIDENCE])), "")
+    if not eastern and share(sample) <= OTHER_SHARE and is_in(body, COMMONEST):
+        return COMMONEST
+    return eastern
 
 
 def is_eastern(text: str) -> bool:
@@ -316,8 +319,8 @@ def score(sample: bytes, encoding: str) -> float:
     text = normalize("NFC", sample.decode(encoding, errors="replace")).lower()
     prior = 0.0 if encoding == COMMONEST else -RARE if encoding in RARELY else -USUAL
     non_ascii = len(NON_ASCII.findall(sample))
-    is_latin = share(sample) < LATIN_SHARE
-    if is_latin != (encoding in LATIN) and (is_latin or non_ascii > FEW):
+    part = share(sample)
+    if part > OTHER_SHARE and non_ascii > FEW if encoding in LATIN else part < LATIN_SHARE:
         prior += AGAINST * non_ascii
     return prior + likelihood(f" {text} ", CANDIDATES[encoding])
 
