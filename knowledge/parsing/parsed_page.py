@@ -100,6 +100,6 @@ class Limits:
     """
 
     memory_mb: int = 1024
-    seconds: int = 60  # by the clock on the wall
+    seconds: int = 60  # of the processor
     max_pages: int = 2000  # pages of a PDF, slides of a presentation
     max_expanded_bytes: int = 100 * MEGABYTE  # unpacked, and as the text that is produced

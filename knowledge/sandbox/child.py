@@ -122,7 +122,7 @@ def limit_resource(what: int, limit: int) -> None:
 
 
 def limit_cpu_time(limits: Limits) -> None:
-    """Allow the processor time of one more file, should nobody be left to look at the clock."""
+    """Allow the processor time of one more file: `limits.seconds` and up to one more."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = int(used.ru_utime + used.ru_stime) + limits.seconds + 1
     with suppress(ValueError, OSError):

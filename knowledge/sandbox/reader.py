@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from signal import SIGABRT, Signals
+from signal import SIGABRT, SIGXCPU, Signals
 from threading import Timer
 from typing import IO, Self
 
@@ -23,7 +23,10 @@ from knowledge.sandbox.child import receive, send
 
 ROOT = Path(__file__).parents[2]
 COMMAND = "knowledge.sandbox.child"
-START_SECONDS = 30
+# By the clock on the wall, for a process that hangs: one that dies is noticed at once, and one that
+# works is slow where the machine has other work.
+START_SECONDS = 120
+PATIENCE = 10  # times the processor time that a file may take
 MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes; getrusage(2)
 
 
@@ -72,7 +75,8 @@ class Child:
 
         Raises Unreadable when it says nothing in time; it is then dead, or to be ended.
         """
-        with self.alarm(self.limits.seconds) as late, suppress(BrokenPipeError):
+        seconds = PATIENCE * self.limits.seconds
+        with self.alarm(seconds) as late, suppress(BrokenPipeError):
             send(pipe(self.process.stdin), name.encode("utf-8", "replace"))
             send(pipe(self.process.stdin), charset.encode("utf-8", "replace"))
             send(pipe(self.process.stdin), body)
@@ -82,7 +86,7 @@ class Child:
             return answer
         if late:
             raise Unreadable(
-                f"reading it took longer than {self.limits.seconds} seconds (PARSE_SECONDS)"
+                f"reading it did not end within {seconds:,} seconds, {PATIENCE} times PARSE_SECONDS"
             )
         raise Unreadable(self.cause_of_death())
 
@@ -118,6 +122,11 @@ class Child:
         """Return what a file made the child die of. Some libraries die where memory ends."""
         _, status, used = os.wait4(self.process.pid, 0)
         self.process.returncode = code = os.waitstatus_to_exitcode(status)
+        if code == -SIGXCPU:
+            return (
+                f"reading it took more than {self.limits.seconds} seconds of the processor "
+                "(PARSE_SECONDS)"
+            )
         ending = f"died of {Signals(-code).name}" if code < 0 else f"ended with status {code}"
         # What the parent had in memory counts as the child's from before it was another program.
         memory_limit = max(self.limits.memory_mb * MEGABYTE / 2, self.memory_at_start)

@@ -5,7 +5,8 @@ import signal
 import sys
 import time
 
-from knowledge.sandbox.child import receive, send
+from knowledge.parsing import Limits
+from knowledge.sandbox.child import limit_cpu_time, receive, send
 
 ANSWERS = {
     "garbage": b"\xff{",
@@ -30,6 +31,10 @@ def main() -> None:
             sys.exit(3)
         if word == "hang":
             time.sleep(600)
+        if word == "busy":
+            limit_cpu_time(Limits(seconds=1))
+            while True:
+                pass
         send(answers, ANSWERS[word])
 
 

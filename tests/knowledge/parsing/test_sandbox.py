@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -113,7 +114,7 @@ def alive(pid: int) -> bool:
     [
         ("crash", "reading it, the parser died of SIGSEGV"),
         ("exit", "reading it, the parser ended with status 3"),
-        ("hang", "reading it took longer than 5 seconds (PARSE_SECONDS)"),
+        ("busy", "reading it took more than 5 seconds of the processor (PARSE_SECONDS)"),
         ("long", "the parser says more than it may"),
         ("garbage", "the parser's answer is none"),
         ("strange", "the parser's answer is none"),
@@ -128,6 +129,15 @@ def test_whatever_the_child_does_there_is_a_reason_and_a_new_child(
     assert refused(misbehaving, word, b"") == reason
     assert misbehaving.read("fine", b"")[0][0].content == "Words."
     assert child_of(misbehaving) != first
+
+
+def test_a_child_that_neither_works_nor_answers_is_given_up_by_the_clock(
+    misbehaving: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "PATIENCE", 1)
+    reason = "reading it did not end within 5 seconds, 1 times PARSE_SECONDS"
+    assert refused(misbehaving, "hang", b"") == reason
+    assert misbehaving.child is None
 
 
 def test_a_parser_that_does_not_start_is_no_fault_of_the_file(
@@ -176,4 +186,18 @@ def test_more_text_than_the_limit_is_refused() -> None:
 
 def test_what_takes_too_long_is_stopped() -> None:
     with Reader(Limits(seconds=1)) as reader:
-        assert "PARSE_SECONDS" in refused(reader, "a.html", b"<div>" * 200_000)
+        assert refused(reader, "a.html", b"<div>" * 200_000) == (
+            "reading it took more than 1 seconds of the processor (PARSE_SECONDS)"
+        )
+
+
+def test_what_waits_for_its_turn_on_a_busy_machine_is_read() -> None:
+    with Reader(Limits(seconds=1)) as reader:
+        reader.read("a.txt", b"one")
+        child = child_of(reader)
+        os.kill(child, signal.SIGSTOP)
+        # Longer than it may work, and shorter than it may take.
+        waking = Timer(1.5, os.kill, (child, signal.SIGCONT))
+        waking.start()
+        assert reader.read("a.txt", b"two")[0][0].content == "two"
+        waking.join()
