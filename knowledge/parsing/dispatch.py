@@ -10,6 +10,7 @@ from importlib import import_module
 from knowledge.errors import Unreadable
 from knowledge.parsing import FORMATS, Limits, Page, suffix
 from knowledge.parsing.encoding import as_utf8
+from knowledge.parsing.normalization import shallow
 
 # What says itself, or in its container, how its bytes are to be read.
 NOT_TEXT = frozenset({".docx", ".pptx", ".pdf"})
@@ -32,7 +33,14 @@ def parse(name: str, body: bytes, limits: Limits | None = None, *, charset: str 
         raise Unreadable("it is nested too deeply") from error
     if not any(page.content.strip() for page in pages):
         raise Unreadable("there is no text in it")
-    return [replace(page, warnings=[*warnings, *page.warnings]) for page in pages]
+    return [with_shallow_content(page, warnings) for page in pages]
+
+
+def with_shallow_content(page: Page, warnings: list[str]) -> Page:
+    """Return the page nested no deeper than whoever cuts it can bear, its warnings after those."""
+    content = shallow(page.content)
+    nested = [] if content == page.content else ["nested too deeply: read as less deep"]
+    return replace(page, content=content, warnings=[*warnings, *page.warnings, *nested])
 
 
 def parser(path: str) -> Callable[[bytes, Limits], list[Page]]:

@@ -32,6 +32,10 @@ UNSEEN = re.compile("[\0\u200b\ufeff]")
 # the time that a short text takes.
 MARKS = ("```", "~~~", "|", "\t", "    ")
 UNDERLINE = re.compile(r"\n {0,3}(?:=+|-+)[ \t]*(?:\n|\Z)")
+# What stands before the text of a line where lists and quotations hold each other, and how much of
+# it may: the time it takes to cut such a text grows with the cube of the levels.
+LEAD = re.compile(r"(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t])))++[ \t]*")
+LEAD_LENGTH = 48
 # What must not be taken for words of the sentence it precedes.
 SERIOUS = frozenset({"warning", "caution", "danger", "important"})
 
@@ -185,6 +189,19 @@ def admonition_title(admonition: re.Match[str]) -> str:
     if title:
         return f"{title}\n"
     return f"{kind.capitalize()}:" if kind in SERIOUS else ""
+
+
+def shallow(text: str) -> str:
+    """Return the text with quotations and lists that are nested too deeply a little less deep."""
+    return "".join(map(shallow_line, text.splitlines(keepends=True)))
+
+
+def shallow_line(line: str) -> str:
+    """Return a line with no more marks and blanks before its text than a person would write."""
+    lead = LEAD.match(line) if len(line) > LEAD_LENGTH else None
+    if lead is None or lead.end() <= LEAD_LENGTH:
+        return line
+    return line[:LEAD_LENGTH] + line[lead.end() :]
 
 
 def collapse_blank_lines(text: str) -> str:

@@ -1,11 +1,14 @@
 """Chunking: along the structure, within the window, nothing lost."""
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge.chunking import Part, chunk, embedding_text, heading_path, merge_low, split_blocks
 from knowledge.embedding import WINDOW, count_tokens
+from knowledge.parsing.dispatch import parse
 
 SENTENCE = "The keeper of the lighthouse lights the lamp before the ships come in. "
 
@@ -49,6 +52,32 @@ def test_long_code_block_is_cut_between_lines_and_keeps_its_fences() -> None:
     assert all(text.startswith("```py\n") and text.count("```") == 2 for text in pieces)
     kept = [line for text in pieces for line in text.splitlines() if line.startswith("lamp_")]
     assert kept == lines
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ">" * 20_000 + " lamp",
+        "- " * 20_000 + "lamp",
+        "".join(f"{'>' * depth} lamp\n" for depth in range(300)),
+        "".join(f"{'  ' * depth}- lamp\n" for depth in range(1000)),
+    ],
+)
+def test_what_is_nested_too_deeply_is_cut_as_if_it_were_less(text: str) -> None:
+    (page,) = parse("a.md", text.encode())
+    assert page.warnings[-1] == "nested too deeply: read as less deep"
+    used = time.process_time()
+    parts = chunk("Lamps", page.content, ["lamp"])
+    assert "lamp" in parts[-1].text
+    # With all its levels each of them takes 30 seconds and more.
+    assert time.process_time() - used < 10
+
+
+def test_what_people_nest_is_left_as_it_is() -> None:
+    text = "".join(f"{'    ' * depth}- lamp\n" for depth in range(11)) + "\n" + "> " * 9 + "oil"
+    (page,) = parse("a.md", text.encode())
+    assert page.content == text
+    assert page.warnings == ["no front matter"]
 
 
 def test_table_rows_and_list_items_stay_whole() -> None:
