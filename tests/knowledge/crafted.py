@@ -145,6 +145,31 @@ def pdf(
     return numbered([each.encode("cp1252") for each in objects], trailer)
 
 
+def vertical_pdf(columns: Sequence[tuple[float, float, str]]) -> bytes:
+    """Return a PDF of one page with columns of Japanese from (x, y) downwards, at ten points.
+
+    As older programs write it: the font is named and not in the file.
+    """
+    text = "".join(
+        f"BT /V 10 Tf {x} {y} Td <{said.encode('utf-16-be').hex()}> Tj ET\n"
+        for x, y, said in columns
+    )
+    objects = [
+        "<</Type/Catalog/Pages 2 0 R>>",
+        "<</Type/Pages/Count 1/Kids[3 0 R]>>",
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R"
+        "/Resources<</Font<</V 5 0 R>>>>>>",
+        f"<</Length {len(text)}>>stream\n{text}endstream",
+        "<</Type/Font/Subtype/Type0/BaseFont/Ryumin-Light-UniJIS-UCS2-V"
+        "/Encoding/UniJIS-UCS2-V/DescendantFonts[6 0 R]>>",
+        "<</Type/Font/Subtype/CIDFontType0/BaseFont/Ryumin-Light/DW 1000/FontDescriptor 7 0 R"
+        "/CIDSystemInfo<</Registry(Adobe)/Ordering(Japan1)/Supplement 2>>>>",
+        "<</Type/FontDescriptor/FontName/Ryumin-Light/Flags 6/FontBBox[-170 -331 1024 903]"
+        "/ItalicAngle 0/Ascent 723/Descent -241/CapHeight 709/StemV 69>>",
+    ]
+    return numbered([each.encode() for each in objects])
+
+
 def pdf_bomb(megabytes: int) -> bytes:
     """Return a PDF whose only page is that much text once it is unpacked."""
     packer = zlib.compressobj(9)

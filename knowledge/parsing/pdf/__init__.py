@@ -1,7 +1,7 @@
 """PDF: the text of its pages as Markdown, put together again from where the letters stand."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import date
 from itertools import islice
@@ -14,6 +14,7 @@ from knowledge.parsing.office import NAMELESS
 from knowledge.parsing.parsed_page import Limits, Page, as_date, assemble
 from knowledge.parsing.pdf.layout import Line, lines_of, without_furniture
 from knowledge.parsing.pdf.structure import Headings, Outline, Writer, blocks, body_size, key
+from knowledge.parsing.pdf.vertical import is_incomplete, is_vertical, vertical_lines
 
 BOOKMARKS = 10_000
 # The share of signs that stand for nothing above which a text is none.
@@ -31,7 +32,7 @@ def parse(body: bytes, limits: Limits) -> list[Page]:
             raise Unreadable(
                 f"it has {count:,} pages, more than {limits.max_pages:,} (PARSE_MAX_PAGES)"
             )
-        pages = list(lines_by_page(document))
+        pages, doubtful = lines_by_page(document, body)
         bookmarks, (title, last_change) = outline(document), properties(document)
     refuse_senseless(pages)
     body_pages = without_furniture(pages, body_size(line for page in pages for line in page))
@@ -47,7 +48,7 @@ def parse(body: bytes, limits: Limits) -> list[Page]:
             title=title or heading_text,
             last_updated=last_change,
             starts=starts,
-            warnings=unread_warning(pages),
+            warnings=unread_warnings(pages, doubtful),
         )
     ]
 
@@ -62,16 +63,29 @@ def open_document(body: bytes) -> pdfium.PdfDocument:
         raise Unreadable("it is damaged, or no PDF") from error
 
 
-def lines_by_page(document: pdfium.PdfDocument) -> Iterator[list[Line]]:
-    """Yield the lines of each page; none for a page that cannot be loaded."""
-    for place in range(len(document)):
+def lines_by_page(document: pdfium.PdfDocument, body: bytes) -> tuple[list[list[Line]], list[int]]:
+    """Return the lines of each page, none for one that cannot be loaded.
+
+    And the numbers of those that seem to hold text which nothing here can read.
+    """
+    pages: list[list[Line]] = []
+    vertical: list[int] = []
+    incomplete: list[int] = []
+    for number in range(1, len(document) + 1):
         try:
-            page = document[place]
+            page = document[number - 1]
         except pdfium.PdfiumError:
-            yield []
+            pages.append([])
             continue
         with closing(page):
-            yield lines_of(page, place + 1)
+            pages.append(lines_of(page, number))
+            if lost := is_incomplete(page, pages[-1]):
+                incomplete.append(number)
+            if lost or is_vertical(pages[-1]):
+                vertical.append(number)
+    columns = vertical_lines(body, vertical) if vertical else {}
+    read = [columns.get(number, lines) for number, lines in enumerate(pages, start=1)]
+    return read, [number for number in incomplete if number not in columns]
 
 
 def outline(document: pdfium.PdfDocument) -> Outline:
@@ -106,10 +120,18 @@ def refuse_senseless(pages: Sequence[Sequence[Line]]) -> None:
         raise Unreadable("its fonts don't say which letters they show: run OCR over it first")
 
 
-def unread_warning(pages: Sequence[Sequence[Line]]) -> list[str]:
-    """Return a warning that names the pages without text."""
-    empty = [str(number) for number, page in enumerate(pages, start=1) if not page]
-    if not empty:
-        return []
-    named = ", ".join(empty[:10]) + (" and others" if len(empty) > 10 else "")
-    return [f"no text on {len(empty)} of {len(pages)} pages: {named}"]
+def unread_warnings(pages: Sequence[Sequence[Line]], doubtful: Sequence[int]) -> list[str]:
+    """Return warnings that name the pages without text, and those that may hold more of it."""
+    empty = [number for number, page in enumerate(pages, start=1) if not page]
+    some = [number for number in doubtful if number not in empty]
+    texts = [("no text", empty), ("text that could not be read", some)]
+    return [
+        f"{what} on {len(numbers)} of {len(pages)} pages: {named(numbers)}"
+        for what, numbers in texts
+        if numbers
+    ]
+
+
+def named(numbers: Sequence[int]) -> str:
+    """Return the first numbers of pages as a text."""
+    return ", ".join(map(str, numbers[:10])) + (" and others" if len(numbers) > 10 else "")

@@ -3,7 +3,7 @@
 import ctypes
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise, takewhile
 from math import hypot
@@ -72,12 +72,14 @@ def lines_of(page: pdfium.PdfPage, number: int) -> list[Line]:
     _, floor, _, ceiling = page.get_cropbox()
     signs = [chr(raw.FPDFText_GetUnicode(text, place)) for place in range(text.count_chars())]
     restore_arabic_order(text, signs)
+    for span in spans(signs):
+        if OVERPRINTED.search("".join(signs[span.start : span.stop])):
+            strike_overprint(text, signs, span)
     lines = [line(text, signs, span, number) for span in spans(signs)]
     text.close()
     return [
         replace(each, place=((each.top + each.bottom) / 2 - floor) / ((ceiling - floor) or 1))
-        for each in lines
-        if each is not None
+        for each in once(each for each in lines if each is not None)
     ]
 
 
@@ -86,6 +88,75 @@ def restore_arabic_order(text: pdfium.PdfTextPage, signs: list[str]) -> None:
     for place, pair in enumerate(pairwise(signs)):
         if pair[0] in ALEFS and pair[1] == LAM and box(text, place) == box(text, place + 1):
             signs[place : place + 2] = reversed(pair)
+
+
+# A line that may have been printed twice, letter by letter or word by word: "MMuunn", "Mun Mun".
+OVERPRINTED = re.compile(r"(\S)\1(\S)\2|(\S{2,40}) ?\3")
+# Letters of one line are further apart than this share of their size, however narrow they are; what
+# is printed again to look bold, or as a shadow, is moved less.
+STRUCK = 0.12
+# Glyphs further apart are two words.
+WORD_GAP = 0.2
+# Lines of the same words that are less apart than this share of their size are one.
+APART = 0.25
+
+
+def strike_overprint(text: pdfium.PdfTextPage, signs: list[str], span: range) -> None:
+    """Empty the signs of a line that stand where the same sign does, and part its words again.
+
+    Printing twice makes a font look bold; PDFium finds out only where nothing stands between.
+    """
+    kept: dict[str, list[tuple[float, float]]] = {}
+    is_struck = False
+    last = 0.0
+    for place in span:
+        if signs[place].isspace() or signs[place] == HYPHEN:
+            continue
+        size = letter_size(text, place) or 1.0
+        x, y = origin(text, place)
+        others = kept.setdefault(signs[place], [])
+        if is_near(x, y, others, STRUCK * size) and not is_ligature(text, place):
+            signs[place] = ""
+            is_struck = True
+            continue
+        others.append((x, y))
+        left, right = box(text, place)
+        # PDFium looks for a gap behind the copy, which it may not find.
+        if is_struck and signs[place - 1] == "" and left - last > WORD_GAP * size:
+            signs[place] = f" {signs[place]}"
+        last = right
+
+
+def is_near(x: float, y: float, places: Iterable[tuple[float, float]], distance: float) -> bool:
+    """Tell whether one of the places is less than the distance away."""
+    return any(max(abs(x - left), abs(y - base)) < distance for left, base in places)
+
+
+def is_ligature(text: pdfium.PdfTextPage, place: int) -> bool:
+    """Tell whether the glyph of a character shows the one before it as well, as that of "ffi"."""
+    is_one = box(text, place) == box(text, place - 1)
+    return is_one and text_object(text, place) == text_object(text, place - 1)
+
+
+def text_object(text: pdfium.PdfTextPage, place: int) -> int | None:
+    """Return the address of the text object that a character is of, where there is one."""
+    return ctypes.cast(raw.FPDFText_GetTextObject(text, place), ctypes.c_void_p).value
+
+
+def once(lines: Iterable[Line]) -> Iterator[Line]:
+    """Yield the lines without those that are printed over one with the same words."""
+    places: dict[str, list[Line]] = {}
+    for each in lines:
+        others = places.setdefault(each.text, [])
+        if not any(is_over(each, other) for other in others):
+            others.append(each)
+            yield each
+
+
+def is_over(line: Line, other: Line) -> bool:
+    """Tell whether a line stands where the other does."""
+    apart = max(abs(line.left - other.left), abs(line.top - other.top))
+    return apart < APART * line.size
 
 
 def spans(signs: Sequence[str]) -> Iterator[range]:
@@ -128,7 +199,7 @@ def word_spans(signs: Sequence[str], span: range) -> Iterator[range]:
     begin = span.start
     for place in [*span, span.stop]:
         if place == span.stop or signs[place].isspace() or signs[place] == HYPHEN:
-            if place > begin:
+            if any(signs[begin:place]):
                 yield range(begin, place)
             begin = place + 1
 
@@ -156,6 +227,13 @@ def box(text: pdfium.PdfTextPage, place: int) -> tuple[float, float]:
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     raw.FPDFText_GetCharBox(text, place, left, right, bottom, top)
     return left.value, right.value
+
+
+def origin(text: pdfium.PdfTextPage, place: int) -> tuple[float, float]:
+    """Return where a character is set: its left end on the line it stands on."""
+    x, y = ctypes.c_double(), ctypes.c_double()
+    raw.FPDFText_GetCharOrigin(text, place, x, y)
+    return x.value, y.value
 
 
 def height(text: pdfium.PdfTextPage, place: int) -> tuple[float, float]:

@@ -5,7 +5,7 @@ import pytest
 from knowledge.errors import Unreadable
 from knowledge.parsing import Limits, Page
 from knowledge.parsing.dispatch import parse
-from tests.knowledge.crafted import pdf
+from tests.knowledge.crafted import pdf, vertical_pdf
 
 Lines = list[tuple[str, float, float, float, str]]
 
@@ -145,6 +145,57 @@ def test_a_paragraph_goes_on_over_the_page() -> None:
 def test_pages_without_text_are_named() -> None:
     page = read(prose("Words."), [])
     assert page.warnings == ["no text on 1 of 2 pages: 2"]
+
+
+# Widths of Helvetica, in thousandths of its size; all others are as wide as an "n".
+WIDTHS = {"M": 833, "f": 278, "i": 222, "l": 222, "t": 278, "r": 333, " ": 278}
+
+
+def letters(text: str, font: str, left: float, top: float) -> Lines:
+    """A line of ten points, each letter printed for itself."""
+    placed: Lines = []
+    for sign in text:
+        placed += [(font, 10, round(left, 2), top, sign)] if sign != " " else []
+        left += WIDTHS.get(sign, 556) / 100
+    return placed
+
+
+@pytest.mark.parametrize("moved", [0, 0.2, 0.4, 0.8])
+@pytest.mark.parametrize("again", ["F", "B"])
+def test_letters_printed_twice_to_look_bold_are_read_once(again: str, moved: float) -> None:
+    text = "Muna filling all three letters here"
+    plain = letters(text, "F", 50, 600)
+    shifted = letters(text, again, 50 + moved, 600)
+    assert read(plain + shifted).content == text
+    one_by_one = [each for pair in zip(plain, shifted, strict=True) for each in pair]
+    assert read(one_by_one).content == text
+
+
+def test_lines_printed_twice_are_read_once_and_lines_that_say_the_same_twice() -> None:
+    page = prose("The first lamp burns.", "The next lamp burns.", "Yes.", "Yes.")
+    expected = "The first lamp burns. The next lamp burns. Yes. Yes."
+    assert read(page).content == expected
+    shadow = [("B", size, x + 0.3, y - 0.3, text) for _, size, x, y, text in page]
+    assert read(page + shadow).content == expected
+
+
+POEM = ["わたくしといふ現象は", "仮定された有機交流電燈の", "ひとつの青い照明です。"]
+
+
+def test_vertical_text_is_read_from_the_right_whatever_was_drawn_first() -> None:
+    columns = [(500 - 17.0 * place, 700.0, text) for place, text in enumerate(POEM)]
+    for drawn in (columns, columns[::-1]):
+        (page,) = parse("a.pdf", vertical_pdf(drawn))
+        assert (page.content, page.warnings) == ("".join(POEM), [])
+
+
+def test_vertical_text_drawn_sign_by_sign_is_read() -> None:
+    signs = [
+        (500 - 17.0 * column, 700.0 - 10 * place, sign)
+        for column, text in enumerate(POEM)
+        for place, sign in enumerate(text)
+    ]
+    assert parse("a.pdf", vertical_pdf(signs))[0].content == "".join(POEM)
 
 
 ENCRYPTED = (
