@@ -28,6 +28,7 @@ def latest(document: Document) -> Version:
     return Version(
         document=document,
         number=document.version,
+        edition=document.edition,
         title=document.title,
         content=document.content,
         sha1=document.sha1,

@@ -52,6 +52,7 @@ def history(document: Document, change: str) -> dict[str, Any]:
         "versions": [
             {
                 "number": kept_version.number,
+                "edition": kept_version.edition,
                 "title": kept_version.title,
                 "created": kept_version.created,
                 "replaced": replacement_time(kept_version),

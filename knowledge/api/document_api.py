@@ -51,6 +51,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
             "summary",
             "keywords",
             "version",
+            "edition",
             "language",
             "audience",
             "last_updated",
@@ -96,7 +97,7 @@ class VersionSerializer(serializers.ModelSerializer[Version]):
 
     class Meta:
         model = Version
-        fields: tuple[str, ...] = ("number", "title", "is_latest", "created", "replaced")
+        fields: tuple[str, ...] = ("number", "edition", "title", "is_latest", "created", "replaced")
 
     def get_is_latest(self, version: Version) -> bool:
         """Return whether it is what the document says now."""

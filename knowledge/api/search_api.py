@@ -69,6 +69,7 @@ class PassageSerializer(serializers.Serializer[Any]):
     chunk_id = serializers.IntegerField()
     document_id = serializers.CharField()
     version = serializers.IntegerField()
+    edition = serializers.CharField(help_text="The document's own version, as it names it.")
     title = serializers.CharField()
     section = serializers.CharField(help_text="Headings above it, joined by >.")
     crumbs = serializers.ListField(child=serializers.CharField())

@@ -37,8 +37,8 @@ from knowledge.models import ChunkVector, DocumentVector, SectionVector, Vector
 from knowledge.postgres_text import storable_json
 
 FORMAT: Literal["docent-archive"] = "docent-archive"
-FORMAT_VERSION: Literal[2] = 2
-READABLE = (1, 2)
+FORMAT_VERSION: Literal[3] = 3
+READABLE = (1, 2, 3)
 MANIFEST, COLLECTION = "manifest.json", "collection.json"
 DOCUMENTS, VERSIONS, QUESTIONS = "documents.jsonl", "versions.jsonl", "questions.jsonl"
 TEXTS = (COLLECTION, DOCUMENTS, VERSIONS, QUESTIONS)
@@ -88,6 +88,7 @@ def findable(name: str) -> str:
 
 Text = Annotated[str, AfterValidator(storable_only)]
 Address = Annotated[Text, Field(min_length=1, max_length=1000)]
+Edition = Annotated[Text, Field(max_length=100)]
 Title = Annotated[Text, Field(max_length=500)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Number = Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -124,7 +125,7 @@ class Manifest(Record):
     """The archive as a whole."""
 
     format: Literal["docent-archive"] = FORMAT
-    version: Literal[1, 2] = FORMAT_VERSION
+    version: Literal[1, 2, 3] = FORMAT_VERSION
     collection: str
     made: AwareDatetime
     counts: dict[CountedKind, NonNegativeInt]
@@ -141,7 +142,7 @@ class Manifest(Record):
         if version not in READABLE:
             raise ValueError(
                 f"it is of format version {version}, and this Docent reads versions "
-                f"{' and '.join(map(str, READABLE))}: import it with a Docent like the one that "
+                f"{READABLE[0]} to {READABLE[-1]}: import it with a Docent like the one that "
                 "exported it"
             )
         return fields
@@ -243,6 +244,7 @@ class Version(Record):
 
     document: Address
     number: Number
+    edition: Edition = ""
     title: Title
     content: Text
     sha1: Digest
@@ -264,6 +266,7 @@ class Document(Record):
     keywords: list[Text]
     starts: list[tuple[int, int]] = []  # line → page; archives of before have none
     version: Number
+    edition: Edition = ""  # archives of before have none
     last_updated: date | None
     audience: Annotated[Text, Field(max_length=100)]
     language: Annotated[Text, Field(max_length=16)]

@@ -204,6 +204,7 @@ def page_of(document: Document) -> Page:
         keywords=document.keywords,
         audience=document.audience,
         language=document.language,
+        edition=document.edition,
         last_updated=document.last_updated,
         starts=[(line, page) for line, page in document.starts],
     )

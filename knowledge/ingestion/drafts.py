@@ -138,6 +138,7 @@ def fill_in(sheet: Sheet, folders: Sequence[str]) -> Page:
         page,
         title=(page.title or title_from_name(PurePosixPath(sheet.origin).stem))[:500],
         audience=page.audience[:100],
+        edition=page.edition[:100],
         crumbs=page.crumbs or [title_from_name(folder) for folder in folders],
     )
     return replace(page, **vars(enrichment.by_rules(page)))

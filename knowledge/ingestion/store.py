@@ -39,6 +39,7 @@ PAGE_FIELDS = (
     "keywords",
     "audience",
     "language",
+    "edition",
     "last_updated",
     "starts",
 )
@@ -149,7 +150,8 @@ def free_id(collection: Collection, source: str) -> str:
 
 def clear_former(document: Document, draft: Draft) -> None:
     """Make room for the draft. What the document said is kept when the draft says otherwise."""
-    if (document.title, document.content) != (draft.page.title, draft.page.content):
+    said = (document.title, document.content, document.edition)
+    if said != (draft.page.title, draft.page.content, draft.page.edition):
         keep_version(document)
         document.version += 1
     document.chunks.all().delete()

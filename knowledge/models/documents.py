@@ -124,6 +124,9 @@ class Document(models.Model):
     keypoints = models.JSONField(default=list, blank=True)
     keywords = models.JSONField(default=list, blank=True)
     version = models.PositiveIntegerField(default=1)
+    edition = models.CharField(
+        max_length=100, blank=True, help_text="Its own version, as it names it."
+    )
     last_updated = models.DateField(null=True, blank=True)
     audience = models.CharField(max_length=100, blank=True)
     language = models.CharField(max_length=16, default="en")
@@ -203,6 +206,7 @@ class Version(models.Model):
 
     document = models.ForeignKey(Document, models.CASCADE, related_name="versions", db_index=False)
     number = models.PositiveIntegerField()
+    edition = models.CharField(max_length=100, blank=True)
     title = models.CharField(max_length=500)
     content = models.TextField()
     sha1 = models.CharField(max_length=40)

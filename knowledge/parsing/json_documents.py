@@ -15,7 +15,7 @@ from knowledge.parsing.parsed_page import Limits, Page, as_date, as_language, as
 
 
 class Entry(BaseModel):
-    """One document as JSON. Chunks are cut anew and versions counted here, so both are ignored."""
+    """One document as JSON. Chunks are cut anew, so they are ignored; `version` is its own."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -29,10 +29,11 @@ class Entry(BaseModel):
     keywords: list[str] = []
     audience: str = Field(default="", max_length=100)
     language: str = ""
+    version: str | int | float | None = None
     last_updated: date | str | None = None
 
 
-IGNORED = frozenset({"id", "_id", "chunks", "version"})
+IGNORED = frozenset({"id", "_id", "chunks"})
 KNOWN = IGNORED | {"text"} | Entry.model_fields.keys()
 ENTRIES = TypeAdapter(list[Entry])
 LINES_NAMED = 5  # when some lines of JSONL cannot be read
@@ -109,12 +110,13 @@ def load_json(text: str) -> Any:
 
 def page(entry: Entry, warnings: list[str]) -> Page:
     """Return the page an entry describes; "Title: X" as its first line is its title."""
-    fields = entry.model_dump(exclude={"content", "title", "language", "last_updated"})
+    fields = entry.model_dump(exclude={"content", "title", "language", "version", "last_updated"})
     title_line = None if entry.title else TITLE.match(entry.content)
     return Page(
         content=normalise(entry.content[title_line.end() :] if title_line else entry.content),
         title=entry.title or (title_line[1].strip() if title_line else ""),
         language=as_language(entry.language),
+        edition=as_text(entry.version),
         last_updated=as_date(entry.last_updated),
         warnings=warnings,
         **fields,

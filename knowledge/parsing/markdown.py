@@ -45,6 +45,7 @@ def page(body: bytes, *, mdx: bool = False) -> Page:
         keywords=as_list(first(about, "keywords", "tags")),
         audience=as_text(about.get("audience")),
         language=as_language(first(about, "language", "lang")),
+        edition=as_text(about.get("version")),
         last_updated=as_date(first(about, "last_updated", "updated", "date")),
         warnings=[*warnings, *problem],
     )

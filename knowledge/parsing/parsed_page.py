@@ -27,6 +27,7 @@ class Page:
     keywords: list[str] = field(default_factory=list)
     audience: str = ""
     language: str = ""
+    edition: str = ""  # its own version, as it names it: "2.1"
     last_updated: date | None = None
     warnings: list[str] = field(default_factory=list)
     # (line of `content` from 0, number of the page or slide that begins there), ascending; empty

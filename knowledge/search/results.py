@@ -26,6 +26,7 @@ class Passage:
     chunk_id: int
     document_id: str
     version: int
+    edition: str  # the document's own version, as it names it; empty where it names none
     title: str
     section: str  # "Heading > Subheading", empty at the top of a document
     crumbs: list[str]
@@ -50,7 +51,8 @@ class SearchResult:
 
 
 CANDIDATES = """
-SELECT chunk.id, chunk.section_id, document.id, document.version, document.title,
+SELECT chunk.id, chunk.section_id, document.id, document.version, document.edition,
+    document.title,
     ARRAY(SELECT jsonb_array_elements_text(section.path)),
     ARRAY(SELECT jsonb_array_elements_text(document.crumbs)), document.source, document.language,
     chunk.page, chunk.text
@@ -69,6 +71,7 @@ class Candidate:
     section_id: int
     document_id: str
     version: int
+    edition: str
     title: str
     path: list[str]
     crumbs: list[str]
@@ -83,6 +86,7 @@ class Candidate:
             chunk_id=self.chunk_id,
             document_id=self.document_id,
             version=self.version,
+            edition=self.edition,
             title=self.title,
             section=self.section,
             crumbs=self.crumbs,

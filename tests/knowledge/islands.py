@@ -80,6 +80,7 @@ def entry(source: str, texts: list[str], *, version: int = 2) -> Entry:
         keypoints=[],
         keywords=["island"],
         version=version,
+        edition="2.1",
         last_updated=date(2026, 3, 4),
         audience="guests",
         language="en",
@@ -108,7 +109,7 @@ def entry(source: str, texts: list[str], *, version: int = 2) -> Entry:
         models=[],
     )  # fmt: skip
     former = contents.Version(
-        document=source, number=1, title="Before", content="Before.", sha1="0" * 40,
+        document=source, number=1, edition="2.0", title="Before", content="Before.", sha1="0" * 40,
         created=THEN, replaced=THEN,
     )  # fmt: skip
     return Entry(record, [former], {})

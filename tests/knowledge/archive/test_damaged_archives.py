@@ -13,7 +13,7 @@ from pytest_django import Settings
 from knowledge.archive import restore
 from knowledge.archive.contents import UnusableArchive
 from knowledge.archive.restore import put
-from knowledge.models import Collection, DocumentVector
+from knowledge.models import Collection, Document, DocumentVector, Version
 from tests.knowledge import islands
 from tests.knowledge.islands import OTHER, entry, noise
 
@@ -98,7 +98,7 @@ TIE = {
         (without("questions.jsonl"), "not those its manifest names"),
         (with_more("extra.txt", b"x"), "not those its manifest names"),
         (without("manifest.json"), "no Docent archive"),
-        (line("manifest.json", 0, version=3), "version 3, and this Docent reads versions 1 and 2"),
+        (line("manifest.json", 0, version=4), "version 4, and this Docent reads versions 1 to 3"),
         (line("manifest.json", 0, format="zip"), "not that of a Docent archive"),
         (with_more("manifest.json", b"{"), "manifest cannot be read"),
     ],
@@ -152,15 +152,18 @@ def test_an_archive_that_contradicts_itself_is_refused_before_anything_is_writte
     assert not Collection.objects.filter(name="fresh").exists()
 
 
-def test_an_archive_of_the_first_version_still_comes_in_without_a_graph(
+def test_an_archive_of_the_first_version_still_comes_in_without_what_came_later(
     island: Collection, archive: Path
 ) -> None:
-    graph = ("entities", "relations")
+    later = ("entities", "relations", "edition")
+    Document.objects.update(edition="")
+    Version.objects.update(edition="")
 
     def first(members: dict[str, bytes]) -> None:
-        documents = [json.loads(each) for each in members["documents.jsonl"].splitlines()]
-        bare = [{name: each[name] for name in each if name not in graph} for each in documents]
-        members["documents.jsonl"] = b"".join(json.dumps(each).encode() + b"\n" for each in bare)
+        for member in ("documents.jsonl", "versions.jsonl"):
+            records = [json.loads(each) for each in members[member].splitlines()]
+            bare = [{name: r[name] for name in r if name not in later} for r in records]
+            members[member] = b"".join(json.dumps(each).encode() + b"\n" for each in bare)
         manifest = json.loads(members["manifest.json"])
         counts = {name: manifest["counts"][name] for name in COUNTS}
         members["manifest.json"] = json.dumps(manifest | {"version": 1, "counts": counts}).encode()

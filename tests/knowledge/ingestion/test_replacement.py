@@ -12,6 +12,8 @@ from knowledge.embedding import Vectors
 from knowledge.identifiers import LOCAL_MODEL
 from knowledge.ingestion.job_vectors import Encoder
 from knowledge.models import ChunkVector, Collection, Document, Version
+from knowledge.search import search
+from knowledge.versions import versions
 from tests.knowledge.jobs import ran, upload
 
 pytestmark = pytest.mark.django_db
@@ -21,6 +23,18 @@ def test_upload_of_the_same_name_replaces_the_document() -> None:
     ran(upload())
     assert ran(upload(b"The foghorn is silent now.")).changed == 1
     assert Document.objects.get().version == 2
+
+
+def test_the_documents_own_version_is_kept_with_each_of_ours() -> None:
+    text = "---\nversion: {}\n---\nThe foghorn sounds every thirty seconds."
+    for own in ("2.1", "2.2"):
+        ran(upload(text.format(own).encode(), "fog.md"))
+    document = Document.objects.get()
+    assert [(each.number, each.edition) for each in versions(document)] == [(2, "2.2"), (1, "2.1")]
+    (passage,) = search("How often does the foghorn sound?", collections=["island"]).passages
+    assert (passage.version, passage.edition) == (2, "2.2")
+    ran(ingestion.reingest(document))
+    assert Document.objects.get().edition == "2.2"
 
 
 def test_document_is_taken_in_anew_from_its_file(island: Path) -> None:

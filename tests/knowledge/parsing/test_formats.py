@@ -22,8 +22,9 @@ def test_front_matter_describes_the_page() -> None:
     page = only(
         "a.md",
         b"---\ntitle: Booking\ndescription: How.\ntags: [x, y]\ncrumbs: A > B\nlang: DE\n"
-        b"last_updated: 2026-03-04\naudience: guests\n---\nText",
+        b"last_updated: 2026-03-04\naudience: guests\nversion: 2.1\n---\nText",
     )
+    assert page.edition == "2.1"
     assert (page.title, page.description, page.keywords) == ("Booking", "How.", ["x", "y"])
     assert (page.crumbs, page.language, page.audience) == (["A", "B"], "de", "guests")
     assert (page.last_updated, page.content, page.warnings) == (date(2026, 3, 4), "Text", [])
@@ -107,6 +108,7 @@ def test_json_documents_keep_what_they_say_about_themselves() -> None:
         "First",
         "https://example.com/1",
     )
+    assert (first.edition, second.edition) == ("", "3")
     assert second.warnings == ["unknown keys left out: colour"]
 
 
