@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from agents.names import Role, Route, Status
 
@@ -100,6 +101,7 @@ class Passage(Value):
     chunk_id: int
     document_id: str
     version: int
+    edition: str = ""  # the document's own version, as it names it
     title: str
     section: str  # "Heading > Subheading", empty at the top of a document
     crumbs: list[str]
@@ -108,6 +110,23 @@ class Passage(Value):
     text: str
     score: float  # fused rank score, higher is better, comparable within one search only
     cosine: float | None
+
+
+class SearchStats(TypedDict, total=False):
+    """What is known of a search beside its passages, among other things for the trace."""
+
+    total: int  # passages found
+    used: int  # of those, how many an answer can be made from within MAX_CONTEXT_LENGTH
+    context_length: int  # characters of these, with their headings
+    average_score: float | None  # mean of their cosines; None where only words were compared
+    chunks: int  # about how many there were to search
+    confidence: float | None  # how far the best stand out, and what they would have to reach
+    threshold: float
+    certainty: float | None  # how likely the first passage answers, 0 to 1
+    expansion: str
+    cached: bool
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
 
 
 class Evaluation(Value):
@@ -125,7 +144,9 @@ class Source(Value):
     section: str
     source: str
     version: int
-    score: float
+    edition: str = ""  # the document's own version, as it names it
+    crumbs: list[str] = []  # where the document stands, from the outside inwards
+    score: Unit | None  # cosine with the question; None where only words were compared
 
 
 class MarkedSource(Source):
@@ -133,7 +154,6 @@ class MarkedSource(Source):
 
     marker: str  # "C1"
     document_id: str
-    crumbs: list[str]
     chunk_id: int
 
 
@@ -177,6 +197,8 @@ MEMORY: dict[str, Any] = {
     "last_agent": str,
     "context_flags": dict[str, bool],
     "collections": list[str],  # empty: every collection
+    "languages": list[str],  # of the documents, as tags; empty: every language
+    "audience": str,  # that documents are for; empty: for everybody
     "offers": list[str],  # titles of documents, for when nothing was searched
     "user_id": str,
     "owner": str,  # whose content this is, for caches and budgets
@@ -204,7 +226,8 @@ WORK: dict[str, Any] = {
     "confidence": Unit,
     "text_eng": str,
     "translation_confidence": Unit,
-    "corrections_made": list[str],
+    "corrections": list[str],
+    "corrections_made": bool,
     "canonical_question": str,
     "context_type": Literal["new_topic", "follow_up", "clarification"],
     "related_history": list[Remark],
@@ -228,7 +251,7 @@ WORK: dict[str, Any] = {
     "clarifying_questions": list[str],
     "search_results": list[Passage],
     "search_context": str,
-    "search_stats": dict[str, Any],
+    "search_stats": SearchStats,
     "search_quality": Literal["excellent", "good", "poor"],
     "search_error": str,
     "evaluation": Evaluation,
@@ -258,6 +281,7 @@ WORK: dict[str, Any] = {
 TRACE = frozenset(
     {
         "confidence",
+        "corrections",
         "corrections_made",
         "related_history",
         "wordings",
@@ -273,7 +297,6 @@ TRACE = frozenset(
         "vagueness_score",
         "context_structure",
         "generation_error",
-        "route_hint",
     }
 )
 

@@ -235,6 +235,7 @@ REST_FRAMEWORK = {
 }
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_TTL": None}
 SPECTACULAR_SETTINGS = {
+    "OAS_VERSION": "3.1.0",  # the first in which a type may be null, as in our shapes
     "TITLE": "Docent",
     "DESCRIPTION": "Answers from your own documents, with checked citations.",
     "VERSION": "1",

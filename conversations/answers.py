@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from django.db.models import Subquery
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
@@ -40,6 +41,8 @@ STATE_EXCERPT = (
     "clarification_reason",
     "clarification_type",
     "limitations",
+    "route_hint",
+    "context_flags",
 )
 
 
@@ -72,7 +75,23 @@ def reply(envelope: Envelope) -> dict[str, Any]:
             "seconds": round((envelope.update_ts - envelope.create_ts).total_seconds(), 3),
             **usage_of_turn(envelope.pk),
         },
-        "state_excerpt": {name: payload[name] for name in STATE_EXCERPT if name in payload},
+        "state_excerpt": {name: payload[name] for name in STATE_EXCERPT if name in payload}
+        | of_conversation(conversation, envelope),
+    }
+
+
+def of_conversation(conversation: Conversation | None, envelope: Envelope) -> dict[str, Any]:
+    """Return what an excerpt says of the conversation: its route and its length in messages.
+
+    The length is that at the end of the turn, its own messages included.
+    """
+    if conversation is None:
+        return {}
+    messages = conversation.messages.all()
+    last = messages.filter(turn=envelope).order_by("-created").values("created")[:1]
+    return {
+        "last_agent": conversation.last_agent,
+        "history_length": messages.filter(created__lte=Subquery(last)).count(),
     }
 
 

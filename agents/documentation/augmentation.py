@@ -26,7 +26,7 @@ class Material(View):
     writes=("augmented_prompt", "source_references", "context_structure"),
 )
 def assemble(view: Material) -> Writes:
-    """Number the passages from C1 and mark everything others wrote as data.
+    """Number the passages from C1, each with where it stands, and mark what others wrote as data.
 
     The question comes in English, and as the user wrote it where that differs.
     """
@@ -39,7 +39,7 @@ def assemble(view: Material) -> Writes:
     blocks.append(Block("wishes", "\n".join(view.response_notes)))
     blocks.append(Block("limitations", "\n".join(view.limitations)))
     blocks.extend(
-        Block("passage", f"# {heading(p)}\n{p.text}", {"marker": r.marker})
+        Block("passage", f"{_place(p)}# {heading(p)}\n{p.text}", {"marker": r.marker})
         for p, r in zip(passages, references, strict=True)
     )
     return {
@@ -56,5 +56,12 @@ def assemble(view: Material) -> Writes:
 
 
 def _reference(marker: str, passage: Passage) -> SourceReference:
-    shared = passage.model_dump(exclude={"language", "cosine"})
-    return SourceReference(marker=marker, **shared)
+    shared = passage.model_dump(exclude={"language", "cosine", "score"})
+    # A cosine may be a little more than 1, and below 0, which says as little as 0.
+    score = None if passage.cosine is None else min(1.0, max(0.0, passage.cosine))
+    return SourceReference(marker=marker, score=score, **shared)
+
+
+def _place(passage: Passage) -> str:
+    """The crumbs of a passage on a line above it, where there are any."""
+    return f"{' > '.join(passage.crumbs)}\n" if passage.crumbs else ""

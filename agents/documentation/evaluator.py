@@ -1,12 +1,11 @@
 """Evaluator: judges whether the passages found answer the question."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from django.conf import settings
 from pydantic import BaseModel
 
-from agents.attributes import Evaluation, Passage, Reason, Unit
+from agents.attributes import Evaluation, Passage, Reason, SearchStats, Unit
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.passages import fitting, heading, unmentioned
 from agents.llm.model import Model
@@ -31,7 +30,7 @@ class Findings(View):
 
     canonical_question: str = ""
     search_results: list[Passage] = []
-    search_stats: dict[str, Any] = {}
+    search_stats: SearchStats = {}
 
 
 class Verdict(BaseModel):
@@ -91,7 +90,7 @@ def coverage(view: Findings) -> Writes:
     } | _request(usable=bool(passages))
 
 
-def _distance(passages: Sequence[Passage], stats: Mapping[str, Any]) -> tuple[float, bool]:
+def _distance(passages: Sequence[Passage], stats: SearchStats) -> tuple[float, bool]:
     """How near the passages are to the question, 1 or more: they are about it; and if they are not.
 
     Search's own confidence against the threshold of the collection says it best.

@@ -77,20 +77,22 @@ def with_sources(text: str, cited: Iterable[MarkedSource], language: str) -> dic
 
 def cited_sources(references: Iterable[MarkedSource]) -> list[Source]:
     """The cited passages, each document's section once."""
-    fields = ("title", "section", "source", "version", "score")
     sources: dict[tuple[str, str], Source] = {}
     for reference in references:
-        source = Source(**{name: getattr(reference, name) for name in fields})
+        source = Source(**reference.model_dump(include=set(Source.model_fields)))
         sources.setdefault((reference.document_id, reference.section), source)
     return list(sources.values())
 
 
 def source_list(sources: Sequence[Source], language: str) -> str:
-    """The list under an answer: title — section — file or URL (version)."""
+    """The list under an answer: title — section — file or URL (version).
+
+    The version is the document's own, where it names one, as readers know it.
+    """
     lines = []
     for source in sources:
         entry = " — ".join(part for part in (source.title, source.section, source.source) if part)
-        version = Phrase.VERSION.in_language(language, number=source.version)
+        version = Phrase.VERSION.in_language(language, number=source.edition or source.version)
         lines.append(f"- {entry} ({version})")
     return "\n".join([Phrase.SOURCES.in_language(language), *lines])
 

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
-from agents.attributes import Reason, Remark, SourceReference
+from agents.attributes import Reason, Remark, SearchStats, SourceReference
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.check import (
     CheckedAnswer,
@@ -63,7 +62,7 @@ class Assignment(View):
     quality_returns: int = 0
     history: list[Remark] = []
     response_notes: list[str] = []
-    search_stats: dict[str, Any] = {}
+    search_stats: SearchStats = {}
 
 
 @llm_agent(

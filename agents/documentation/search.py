@@ -1,6 +1,9 @@
 """Search: finds the passages that could answer the question."""
 
+import logging
+from collections.abc import Iterable
 from dataclasses import replace
+from statistics import fmean
 
 from django.conf import settings
 
@@ -14,6 +17,8 @@ from knowledge.search import search, whole_sections
 # code are whole; characters of each.
 BEST, LONGEST = 3, 3000
 
+log = logging.getLogger(__name__)
+
 
 class Query(View):
     """What search reads: what to look for, where, and for whom."""
@@ -23,6 +28,8 @@ class Query(View):
     refined_query: str = ""
     retrieval_k: int | None = None
     collections: list[str] = []
+    languages: list[str] = []
+    audience: str = ""
     owner: str | None = None
     user_id: str | None = None
 
@@ -40,6 +47,8 @@ def find(view: Query) -> Writes:
         collections=view.collections,
         limit=view.retrieval_k or settings.SEARCH_RESULTS_LIMIT,
         alternative=view.refined_query,
+        languages=view.languages,
+        audience=view.audience,
         reuse=f"{view.owner}/{view.user_id}",
     )
     whole = whole_sections([each.chunk_id for each in results.passages[:BEST]], LONGEST)
@@ -49,10 +58,35 @@ def find(view: Query) -> Writes:
         )
         for passage in results.passages
     ]
+    used = fitting(passages, settings.MAX_CONTEXT_LENGTH)
+    context = as_context(used)
     return {
         "search_results": passages,
-        "search_context": as_context(fitting(passages, settings.MAX_CONTEXT_LENGTH)),
-        "search_stats": results.stats,
+        "search_context": context,
+        "search_stats": results.stats
+        | {
+            "total": len(passages),
+            "used": len(used),
+            "context_length": len(context),
+            "average_score": average(p.cosine for p in used),
+        },
         "search_quality": results.quality,
-        "search_error": results.error,
+        "search_error": reason(results.error),
     }
+
+
+def reason(error: str) -> str:
+    """Return why a search could only run in part, for whoever asked; the log has the particulars.
+
+    Those hold addresses of servers, which are nobody's business.
+    """
+    if not error:
+        return ""
+    log.warning("search: %s", error)
+    return "Only words were compared: the embedding model could not be asked."
+
+
+def average(cosines: Iterable[float | None]) -> float | None:
+    """Return the mean of the cosines that are known."""
+    known = [cosine for cosine in cosines if cosine is not None]
+    return round(fmean(known), 4) if known else None

@@ -3,12 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from django.conf import settings
 from pydantic import BaseModel
 
-from agents.attributes import DECLINING_REASONS, Passage, Reason, Remark
+from agents.attributes import DECLINING_REASONS, Passage, Reason, Remark, SearchStats
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import normalised, without_markers
@@ -71,7 +70,7 @@ class Request(View):
     language: str = ENGLISH
     clarifying_questions: list[str] = []
     search_results: list[Passage] = []
-    search_stats: dict[str, Any] = {}
+    search_stats: SearchStats = {}
     history: list[Remark] = []
     clarification_rounds: int = 0
     offers: list[str] = []

@@ -46,7 +46,7 @@ class Translation(BaseModel):
 @llm_agent(
     Role.TRANSLATION,
     reads=Message,
-    writes=("text_eng", "translation_confidence", "corrections_made"),
+    writes=("text_eng", "translation_confidence", "corrections", "corrections_made"),
 )
 def translate(view: Message, llm: Model) -> Writes:
     """Let the model translate or correct; what must survive and did not is put back.
@@ -61,12 +61,14 @@ def translate(view: Message, llm: Model) -> Writes:
     if _surely_english(text) and is_rewritten(text, english):
         raise ModelFailure(Outcome.MALFORMED, "the model wrote another text than the one given")
     missing = lost(text, english)
+    corrections = at_most(translation.corrections, MOST_CORRECTIONS, LONGEST_CORRECTION)
     return {
         "text_eng": "\n".join([english, *missing]),
         "translation_confidence": min(translation.confidence, UNSURE)
         if missing
         else translation.confidence,
-        "corrections_made": at_most(translation.corrections, MOST_CORRECTIONS, LONGEST_CORRECTION),
+        "corrections": corrections,
+        "corrections_made": bool(corrections),
     }
 
 
@@ -85,7 +87,8 @@ def carry_over(view: Message) -> Writes:
     return {
         "text_eng": text,
         "translation_confidence": 1.0 if english else 0.0,
-        "corrections_made": [],
+        "corrections": [],
+        "corrections_made": False,
     }
 
 

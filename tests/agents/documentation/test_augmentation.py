@@ -3,9 +3,12 @@
 import re
 from typing import Any
 
+import pytest
 from pytest_django import Settings
 
+from agents.attributes import SourceReference
 from agents.documentation.augmentation import assemble
+from agents.documentation.passages import cited_sources, source_list, with_sources
 from tests.agents.passages import PASSAGES, passage
 
 
@@ -25,6 +28,35 @@ def test_a_reference_keeps_what_a_citation_needs() -> None:
     reference = assembled()["source_references"][0]
     for name in ("document_id", "version", "title", "section", "source", "chunk_id", "text"):
         assert reference[name] == PASSAGES[0][name]
+
+
+def test_where_a_passage_stands_is_told_to_the_model_and_to_the_reader() -> None:
+    placed = PASSAGES[0] | {"crumbs": ["Handbook", "Kitchen"], "edition": "2.1"}
+    writes = assembled(search_results=[placed])
+    assert "\nHandbook > Kitchen\n# Care > Descaling\n" in writes["augmented_prompt"]
+    sources = with_sources("Yes. [C1]", list(references(writes)), "en")["sources_used"]
+    assert [(each.crumbs, each.edition) for each in sources] == [(["Handbook", "Kitchen"], "2.1")]
+
+
+@pytest.mark.parametrize(("cosine", "score"), [(0.7, 0.7), (1.00001, 1), (-0.1, 0), (None, None)])
+def test_the_score_of_a_source_is_its_cosine_or_not_known(
+    cosine: float | None, score: float | None
+) -> None:
+    passages = [PASSAGES[0] | {"score": 1.38, "cosine": cosine}]
+    (reference,) = references(assembled(search_results=passages))
+    assert cited_sources([reference])[0].score == score
+
+
+def test_a_list_of_sources_names_the_documents_own_version_where_it_has_one() -> None:
+    versions = [
+        source_list(cited_sources(references(assembled(search_results=[passage]))), "en")
+        for passage in (PASSAGES[0] | {"edition": "2.1"}, PASSAGES[0])
+    ]
+    assert [each.rpartition(" (")[2] for each in versions] == ["version 2.1)", "version 1)"]
+
+
+def references(writes: dict[str, Any]) -> list[SourceReference]:
+    return [SourceReference.model_validate(each) for each in writes["source_references"]]
 
 
 def test_a_passage_cannot_close_its_element_and_give_orders() -> None:

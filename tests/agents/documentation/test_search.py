@@ -8,7 +8,8 @@ from pytest_django import Settings
 
 from agents.documentation.search import find
 from knowledge import ingestion
-from knowledge.errors import UnknownCollection
+from knowledge.errors import EmbeddingUnavailable, UnknownCollection
+from knowledge.search import vector
 
 pytestmark = pytest.mark.django_db
 
@@ -35,6 +36,40 @@ def test_the_best_passage_comes_first_and_into_the_context() -> None:
     assert writes["search_results"][0]["title"] == "Care"
     assert "citric acid" in writes["search_context"]
     assert writes["search_error"] == ""
+
+
+def test_the_figures_of_a_search_tell_what_of_it_is_used(settings: Settings) -> None:
+    settings.MAX_CONTEXT_LENGTH = 500
+    writes = search_writes("How often do I descale the machine?")
+    stats, used = writes["search_stats"], writes["search_results"]
+    assert (stats["total"], stats["used"]) == (3, 3)
+    assert stats["context_length"] == len(writes["search_context"])
+    mean = sum(each["cosine"] for each in used) / 3
+    assert stats["average_score"] == pytest.approx(mean, abs=1e-4)
+    settings.MAX_CONTEXT_LENGTH = 80
+    stats = search_writes("How often do I descale the machine?")["search_stats"]
+    assert (stats["total"], stats["used"]) == (3, 1)
+    assert stats["average_score"] == pytest.approx(used[0]["cosine"], abs=1e-4)
+
+
+def test_only_documents_that_the_filters_let_through_are_searched() -> None:
+    question = "How often do I descale the machine?"
+    assert not search_writes(question, languages=["de"])["search_results"]
+    assert search_writes(question, languages=["en"], audience="cooks")["search_results"]
+
+
+def test_without_the_embedding_model_the_reason_is_told_without_an_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise EmbeddingUnavailable("small at http://10.0.0.5:8000/v1 cannot be reached")
+
+    monkeypatch.setattr(vector, "encode_wordings", refuse)
+    writes = search_writes("How often do I descale the machine?")
+    assert writes["search_results"]
+    assert "10.0.0.5" not in str(writes)
+    assert writes["search_error"].startswith("Only words were compared")
+    assert writes["search_stats"]["average_score"] is None
 
 
 def test_only_the_collections_of_the_conversation_are_searched() -> None:

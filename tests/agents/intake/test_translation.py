@@ -22,7 +22,8 @@ def test_text_is_unchanged_and_only_english_is_certain(
     assert translate({"text": text, "language": language}) == {
         "text_eng": text,
         "translation_confidence": confidence,
-        "corrections_made": [],
+        "corrections": [],
+        "corrections_made": False,
     }
 
 
@@ -42,7 +43,8 @@ def test_the_model_translates_and_tells_its_corrections(models: Scripted) -> Non
     assert done.writes == {
         "text_eng": "How do I reset my password?",
         "translation_confidence": 0.9,
-        "corrections_made": ["Pasword → Password"],
+        "corrections": ["Pasword → Password"],
+        "corrections_made": True,
     }
 
 
