@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from typing import Any
+from typing import Any, Literal
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.shortcuts import get_object_or_404
@@ -10,17 +10,20 @@ from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from knox.models import AuthToken
+from pydantic import BaseModel, ConfigDict
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agents import envelopes
+from agents.attributes import Citation, Source
 from agents.models import Envelope
+from agents.names import Route, Status
 from agents.trace.trace import trace
 from conversations.answers import reply
 from conversations.models import Conversation
-from conversations.services import Asker, ask, wait
+from conversations.services import Asker, Filters, ask, wait
 
 SESSION = re.compile(r"^[\w.:-]{1,64}\Z")
 
@@ -43,15 +46,62 @@ class ChatRequest(serializers.Serializer[Any]):
         required=False,
         help_text="Names of the collections to answer from; all of them when left out.",
     )
+    languages = serializers.ListField(
+        child=serializers.CharField(max_length=16),
+        required=False,
+        help_text="Answer this message from documents in these languages only: tags such as en.",
+    )
+    audience = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        help_text="Answer it from documents for this audience, and those for everybody, only.",
+    )
     wait = serializers.BooleanField(
         default=True, help_text="False: answer at once with the turn's id."
     )
 
 
+class Usage(BaseModel):
+    """What a turn took; `cost` in US dollars, null when it is not known."""
+
+    steps: int
+    seconds: float
+    model_calls: int
+    cached_calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    cost_known: bool
+
+
+class Reply(BaseModel):
+    """A turn as `POST /api/chat/` shows it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    session_id: str
+    turn_id: str
+    status: Status
+    reply: str
+    route: Route | None
+    last_agent: str
+    language: str | None
+    sources: list[Source]
+    citations: list[Citation]
+    suggested_actions: list[str]
+    used_tools: list[str]
+    confidence: float | None
+    mode: Literal["model", "extractive", "mixed"]
+    error_id: str | None
+    usage: Usage
+    state_excerpt: dict[str, Any]
+    events_url: str = ""  # of a turn that is not waited for
+
+
 class ChatView(APIView):
     """One turn: asks, and unless told not to waits for the answer."""
 
-    @extend_schema(request=ChatRequest, responses=OpenApiTypes.OBJECT)
+    @extend_schema(request=ChatRequest, responses={200: Reply, 202: Reply})
     def post(self, request: Request) -> Response:
         """Answer a message from the documents."""
         body = ChatRequest(data=request.data)
@@ -62,6 +112,7 @@ class ChatView(APIView):
             Asker(owner(request), values.get("user_id", ""), key_id(request)),
             session=values.get("session_id", ""),
             collections=values.get("collections", ()),
+            filters=Filters(values.get("languages", ()), values.get("audience", "")),
         )
         if not values["wait"]:
             events = reverse("turn-events", args=[envelope.pk])
@@ -72,7 +123,7 @@ class ChatView(APIView):
 class TurnView(APIView):
     """A turn as it stands."""
 
-    @extend_schema(responses=OpenApiTypes.OBJECT)
+    @extend_schema(responses=Reply)
     def get(self, request: Request, turn_id: uuid.UUID) -> Response:
         """Return the turn in the shape of `POST /api/chat/`."""
         return Response(reply(owned_turn(request, turn_id)))
@@ -90,7 +141,7 @@ class TraceView(APIView):
 class CancelView(APIView):
     """The end of a turn its user no longer waits for."""
 
-    @extend_schema(request=None, responses=OpenApiTypes.OBJECT)
+    @extend_schema(request=None, responses=Reply)
     def post(self, request: Request, turn_id: uuid.UUID) -> Response:
         """Cancel the turn; one that has ended stays as it is."""
         envelope = owned_turn(request, turn_id)

@@ -16,6 +16,10 @@ class UnusableText(ConversationError):
     code = "unusable_text"
 
 
+class UnusableFilter(ConversationError):
+    """Documents cannot be chosen by that."""
+
+
 class TurnInProgress(ConversationError):
     """The last message of this conversation is still being answered."""
 

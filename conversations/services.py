@@ -19,15 +19,20 @@ from conversations.errors import (
     NobodyListens,
     TooManyTurns,
     TurnInProgress,
+    UnusableFilter,
     UnusableText,
 )
 from conversations.models import Conversation, Message
 from conversations.turn_memory import recall
 from knowledge import versions
 from knowledge.collections import collections_named
+from knowledge.models import Document
+from knowledge.parsing.parsed_page import as_language
+from knowledge.postgres_text import storable
 
 TURNS_LOCK = 0x0D0CE29
 MARGIN_SECONDS = 10.0
+LONGEST_AUDIENCE = Document._meta.get_field("audience").max_length or 0
 
 
 @dataclass(frozen=True)
@@ -39,11 +44,41 @@ class Asker:
     key: str = ""  # id of the API key; empty: asked without one
 
 
-def ask(text: str, asker: Asker, *, session: str = "", collections: Sequence[str] = ()) -> Envelope:
+@dataclass(frozen=True)
+class Filters:
+    """What the documents must meet that one message is answered from; empty: nothing.
+
+    Those that name no audience are for all. Raises UnusableFilter.
+    """
+
+    languages: Sequence[str] = ()  # tags such as "de" or "pt-BR"
+    audience: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what no document can have."""
+        for tag in self.languages:
+            if not as_language(tag):
+                raise UnusableFilter(f"{tag!r} is no language tag, such as en or pt-BR.")
+        if len(self.audience) > LONGEST_AUDIENCE or storable(self.audience) != self.audience:
+            raise UnusableFilter(f"An audience has at most {LONGEST_AUDIENCE} characters.")
+
+
+ANY = Filters()
+
+
+def ask(
+    text: str,
+    asker: Asker,
+    *,
+    session: str = "",
+    collections: Sequence[str] = (),
+    filters: Filters = ANY,
+) -> Envelope:
     """Begin the turn that answers `text` and return its envelope.
 
     `session` continues a conversation of the same owner or begins one of that name;
-    `collections` binds the conversation to these names from now on.
+    `collections` binds the conversation to these names from now on, `filters` hold for this
+    message alone.
 
     Raises a ConversationError, or knowledge.errors.UnknownCollection, before anything is stored.
     """
@@ -57,7 +92,10 @@ def ask(text: str, asker: Asker, *, session: str = "", collections: Sequence[str
             raise TurnInProgress
         if chosen:
             conversation.collections.set(chosen)
-        memory = recall(conversation, text, key=asker.key)
+        memory = recall(conversation, text, key=asker.key) | {
+            "languages": [as_language(tag) for tag in filters.languages],
+            "audience": filters.audience.strip(),
+        }
         place = refuse_too_many(asker.owner)
         message = Message(conversation=conversation, role=Message.Author.USER, text=text)
         message.turn = envelope = envelopes.start(

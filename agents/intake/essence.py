@@ -65,6 +65,8 @@ class Message(View):
     current_time: str = ""
     open_clarification: OpenQuestion | None = None
     collections: list[str] = []
+    languages: list[str] = []
+    audience: str = ""
     owner: str | None = None
     user_id: str | None = None
 
@@ -331,6 +333,8 @@ def _reader(view: Message) -> Read:
         results = search(
             question,
             collections=view.collections,
+            languages=view.languages,
+            audience=view.audience,
             limit=settings.SEARCH_RESULTS_LIMIT,
             reuse=f"{view.owner}/{view.user_id}",
         )

@@ -2,9 +2,33 @@
 
 import pytest
 
-from conversations.answers import answer_html
+from conversations.answers import answer_html, reply
+from conversations.api import Reply
+from conversations.models import Conversation
+from tests import factories
 
 LINKED = '<a href="#C1" rel="noopener noreferrer nofollow ugc">[C1]</a>'
+
+
+def test_a_reply_has_the_shape_that_the_description_of_the_api_names(talk: Conversation) -> None:
+    source = {"title": "Holidays", "section": "", "source": "a.md", "version": 3, "edition": "2.1"}
+    source |= {"crumbs": ["Handbook"], "score": 0.9}
+    turn = factories.turn(talk, citations_used=[factories.CITATION], sources_used=[source])
+    shown = Reply.model_validate(reply(turn)).model_dump(mode="json")
+    assert shown["sources"] == [source]
+    assert shown["citations"][0]["crumbs"] == ["Handbook"]
+
+
+def test_an_excerpt_tells_where_the_conversation_stood(talk: Conversation) -> None:
+    talk.context_flags = {"refund_in_progress": True}
+    talk.last_agent = "response"
+    talk.save()
+    first = factories.turn(talk)
+    second = factories.turn(talk, "And then?")
+    excerpts = [reply(turn)["state_excerpt"] for turn in (first, second)]
+    assert [each["history_length"] for each in excerpts] == [2, 4]
+    assert excerpts[1]["last_agent"] == "response"
+    assert excerpts[1]["context_flags"] == {"refund_in_progress": True}
 
 
 def test_a_marker_links_to_its_citation() -> None:

@@ -13,7 +13,7 @@ from agents.names import Role, Status
 from conversations.answers import reply
 from conversations.api import SESSION
 from conversations.errors import ConversationError
-from conversations.services import Asker, ask, checked, wait
+from conversations.services import Asker, Filters, ask, checked, wait
 from conversations.terminal import watch, workers
 from knowledge.collections import collections_named
 from knowledge.errors import UnknownCollection
@@ -27,12 +27,21 @@ class Command(BaseCommand):
     help = "Talk in the terminal; with -q ask once. Exit code: 0 answered, 3 asked back, 1 failed."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add -q, --json, --session and --collection."""
+        """Add -q, --json, --session, --collection, --language and --audience."""
         parser.add_argument("-q", "--question", help="ask this once and leave")
         parser.add_argument("--json", action="store_true", help="the answer as POST /api/chat/")
         parser.add_argument("--session", default="", help="continue the conversation of this name")
         parser.add_argument(
             "--collection", action="append", default=[], help="answer from this one (repeatable)"
+        )
+        parser.add_argument(
+            "--language",
+            action="append",
+            default=[],
+            help="answer from documents in this language, such as en (repeatable)",
+        )
+        parser.add_argument(
+            "--audience", default="", help="answer from documents for these, and for everybody"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -42,6 +51,7 @@ class Command(BaseCommand):
         session = options["session"] or str(uuid.uuid4())
         try:
             collections_named(options["collection"])
+            self.filters = Filters(options["language"], options["audience"])
             if not SESSION.match(session):
                 raise CommandError("--session takes 1 to 64 letters, digits, '.', ':', '_' or '-'.")
             if options["question"] is not None:
@@ -65,7 +75,13 @@ class Command(BaseCommand):
             self._ask(text, session)
 
     def _ask(self, text: str, session: str) -> int:
-        envelope = ask(text, Asker(None), session=session, collections=self.options["collection"])
+        envelope = ask(
+            text,
+            Asker(None),
+            session=session,
+            collections=self.options["collection"],
+            filters=self.filters,
+        )
         if not self.options["json"]:
             watch(self.console, envelope)
         result = reply(wait(envelope))
