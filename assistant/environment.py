@@ -1,14 +1,18 @@
 """Environment: reads server addresses and model settings from it, or says what is wrong."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from dotenv import dotenv_values
 from environs import Env, EnvError, EnvValidationError
 from marshmallow.validate import Range
 
 from agents.llm.requests import Choice
 from agents.names import ENRICHMENT, EXPANSION, MODEL_ASKERS, Role
-from knowledge.providers import Provider, parse_model_name
+from knowledge.providers import API_KEY, BASE_URL, Provider, parse_model_name
 
 # What differs from Choice's own defaults: tokens of a reply, temperature, seconds.
 DEFAULTS: dict[str, Choice] = {
@@ -32,6 +36,26 @@ def explained(error: EnvError) -> str:
     messages = error.error_messages
     by_name = messages if isinstance(messages, dict) else {"": messages}
     return "\n".join(f"{name}: {' '.join(map(str, lines))}" for name, lines in by_name.items())
+
+
+# So much alike, by difflib's ratio, two names are one with a slip of the pen: "PARSE_SECOND".
+ALIKE = 0.9
+
+
+def unknown_names(file: Path, environment: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Return the names that set nothing, each with the known one it is like, or nothing.
+
+    All that a file `.env` says is meant for Docent. In the environment only what is much like one
+    of the `known` names can be.
+    """
+    settings = {*known}
+    said = {*dotenv_values(file)} if file.is_file() else set[str]()
+    found: dict[str, str] = {}
+    for name in sorted({*said, *environment} - settings):
+        alike = next(iter(get_close_matches(name, settings, 1, ALIKE)), "")
+        if not name.endswith((API_KEY, BASE_URL)) and (name in said or alike):
+            found[name] = alike
+    return found
 
 
 def postgres_options(url: str) -> dict[str, Any]:

@@ -120,6 +120,7 @@ LOG_LEVEL: int = env.log_level("LOG_LEVEL", logging.WARNING)
 
 try:
     env.seal()
+    KNOWN_NAMES = frozenset({"STATE_DIR", *env.dump()})
     DATABASES = {"default": postgres_options(DATABASE_URL)}
     CELERY_BROKER_URL = broker_url(REDIS_URL)
     try:

@@ -1,9 +1,26 @@
 """Server addresses as people write them, and as Django and Celery want them."""
 
+from pathlib import Path
+
 import pytest
+from django.conf import LazySettings
 from environs import EnvError
 
-from assistant.environment import broker_url, postgres_options
+from assistant.environment import broker_url, postgres_options, unknown_names
+
+
+def test_names_that_set_nothing_are_named_with_what_they_are_like(
+    tmp_path: Path, settings: LazySettings
+) -> None:
+    file = tmp_path / ".env"
+    file.write_text("HANDOVER=true\nGEN_MODEL=\nOPENAI_API_KEY=x\nPARSE_SECOND=9\n#OFF=1\n")
+    environment = ["PATH", "REDIS_PORT", "ACME_BASE_URL", "CHACHE_MODEL_SECONDS", "STATE_DIR"]
+    assert unknown_names(file, environment, settings.KNOWN_NAMES) == {
+        "CHACHE_MODEL_SECONDS": "CACHE_MODEL_SECONDS",
+        "HANDOVER": "",
+        "PARSE_SECOND": "PARSE_SECONDS",
+    }
+    assert unknown_names(tmp_path / "none", ["PATH"], settings.KNOWN_NAMES) == {}
 
 
 def test_a_database_address_is_taken_apart() -> None:

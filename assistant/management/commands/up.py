@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import IntegrityError, connection
 from rich.console import Console
 
+from assistant.environment import unknown_names
 from assistant.health import missing_parts
 from assistant.local import shared_servers
 from assistant.local.processes import python, supervise
@@ -43,6 +44,11 @@ class Command(BaseCommand):
         host, port = options["host"], options["port"]
         _refuse_taken(host, port)
         console = Console()
+        for name, alike in unknown_names(
+            settings.BASE_DIR / ".env", os.environ, settings.KNOWN_NAMES
+        ).items():
+            meant = f" Is {alike} meant?" if alike else ""
+            console.print(f"[yellow]{name} is no setting of Docent and changes nothing.[/]{meant}")
         if not _is_local(host) and "START_PAGE" not in os.environ:
             os.environ["START_PAGE"] = "staff"
             console.print("Others can reach this address: the start page is for staff only.")
