@@ -102,24 +102,25 @@ APART = 0.25
 
 
 def strike_overprint(text: pdfium.PdfTextPage, signs: list[str], span: range) -> None:
-    """Empty the signs of a line that stand where the same sign does, and part its words again.
+    """Empty the signs of a line that another text object shows there, and part its words again.
 
     Printing twice makes a font look bold; PDFium finds out only where nothing stands between.
+    Signs of one object at one place are those of a ligature, or a letter that is drawn in pieces.
     """
-    kept: dict[str, list[tuple[float, float]]] = {}
+    kept: dict[str, list[Print]] = {}
     is_struck = False
     last = 0.0
     for place in span:
         if signs[place].isspace() or signs[place] == HYPHEN:
             continue
         size = letter_size(text, place) or 1.0
-        x, y = origin(text, place)
+        new = printed(text, place)
         others = kept.setdefault(signs[place], [])
-        if is_near(x, y, others, STRUCK * size) and not is_ligature(text, place):
+        if any(is_copy(new, other, STRUCK * size) for other in others):
             signs[place] = ""
             is_struck = True
             continue
-        others.append((x, y))
+        others.append(new)
         left, right = box(text, place)
         # PDFium looks for a gap behind the copy, which it may not find.
         if is_struck and signs[place - 1] == "" and left - last > WORD_GAP * size:
@@ -127,20 +128,21 @@ def strike_overprint(text: pdfium.PdfTextPage, signs: list[str], span: range) ->
         last = right
 
 
-def is_near(x: float, y: float, places: Iterable[tuple[float, float]], distance: float) -> bool:
-    """Tell whether one of the places is less than the distance away."""
-    return any(max(abs(x - left), abs(y - base)) < distance for left, base in places)
+Print = tuple[float, float, int | None]  # left end on its line, and the address of its text object
 
 
-def is_ligature(text: pdfium.PdfTextPage, place: int) -> bool:
-    """Tell whether the glyph of a character shows the one before it as well, as that of "ffi"."""
-    is_one = box(text, place) == box(text, place - 1)
-    return is_one and text_object(text, place) == text_object(text, place - 1)
+def printed(text: pdfium.PdfTextPage, place: int) -> Print:
+    """Return where a character is set, and what text object it is of."""
+    x, y = ctypes.c_double(), ctypes.c_double()
+    raw.FPDFText_GetCharOrigin(text, place, x, y)
+    text_object = ctypes.cast(raw.FPDFText_GetTextObject(text, place), ctypes.c_void_p)
+    return x.value, y.value, text_object.value
 
 
-def text_object(text: pdfium.PdfTextPage, place: int) -> int | None:
-    """Return the address of the text object that a character is of, where there is one."""
-    return ctypes.cast(raw.FPDFText_GetTextObject(text, place), ctypes.c_void_p).value
+def is_copy(new: Print, other: Print, distance: float) -> bool:
+    """Tell whether two of one sign are less than the distance apart and not of one object."""
+    apart = max(abs(new[0] - other[0]), abs(new[1] - other[1]))
+    return apart < distance and new[2] != other[2]
 
 
 def once(lines: Iterable[Line]) -> Iterator[Line]:
@@ -227,13 +229,6 @@ def box(text: pdfium.PdfTextPage, place: int) -> tuple[float, float]:
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     raw.FPDFText_GetCharBox(text, place, left, right, bottom, top)
     return left.value, right.value
-
-
-def origin(text: pdfium.PdfTextPage, place: int) -> tuple[float, float]:
-    """Return where a character is set: its left end on the line it stands on."""
-    x, y = ctypes.c_double(), ctypes.c_double()
-    raw.FPDFText_GetCharOrigin(text, place, x, y)
-    return x.value, y.value
 
 
 def height(text: pdfium.PdfTextPage, place: int) -> tuple[float, float]:
