@@ -44,6 +44,21 @@ DECLINING_REASONS = frozenset(
 )
 
 
+# What is said beside questions. `nature`: who or what is answering; `person`: to be put through to
+# one; `giving_up` a question that was asked back about; `wish`: how to answer from now on.
+SmallTalk = Literal[
+    "greeting",
+    "thanks",
+    "goodbye",
+    "giving_up",
+    "ability",
+    "nature",
+    "person",
+    "discontent",
+    "wish",
+]
+
+
 class Value(BaseModel):
     """A structured attribute value: stored as JSON, refused when a key is unknown."""
 
@@ -125,6 +140,7 @@ class SearchStats(TypedDict, total=False):
     certainty: float | None  # how likely the first passage answers, 0 to 1
     expansion: str
     cached: bool
+    corrected: dict[str, str]  # words of the question that no document has → searched for instead
 
     __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
 
@@ -235,6 +251,7 @@ WORK: dict[str, Any] = {
     "retrieval_k": Annotated[int, Field(ge=1, le=50)],
     "clarification_result": Literal["search_again", "exit"] | None,
     "memory_updates": MemoryUpdates,
+    "small_talk": SmallTalk | None,
     "wordings": Wordings,
     "guardrails_passed": bool,
     "within_scope": bool,
@@ -289,7 +306,6 @@ TRACE = frozenset(
         "within_scope",
         "guardrails_confidence",
         "guardrails_analysis",
-        "route_confidence",
         "route_analysis",
         "search_context",
         "query_type",

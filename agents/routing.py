@@ -12,6 +12,7 @@ from typing import Any
 
 from django.conf import settings
 
+from agents.attributes import DECLINING_REASONS
 from agents.names import Role, Route, Status
 from agents.words import Phrase
 
@@ -42,6 +43,10 @@ Payload = Mapping[str, Any]
 PARALLEL_ROLES = (Role.GUARDRAILS, Role.ROUTER, Role.SEARCH, Role.MEMORY)
 # What is forgotten when a question is declined, and when no answer stands.
 RESULTS_OF_INTAKE = ("search_results", "search_context", "search_stats", "search_quality", "route")
+# What who leaves hears, beside a goodbye.
+PARTING = {"thanks": Phrase.THANKED, "giving_up": Phrase.GIVEN_UP}
+# So sure the router must be to send away what search answers.
+SURE_ROUTE = 0.7
 ANSWER = (
     "response",
     "citations_used",
@@ -116,9 +121,12 @@ def translation(payload: Payload) -> Decision:
 
 
 def essence(payload: Payload) -> Decision:
-    """Who leaves a clarification is let go; everything else is looked at from three sides."""
+    """Who leaves is let go, small talk is answered; all else is looked at from three sides."""
     if payload.get("clarification_result") == "exit":
-        return _end(Stage.ESSENCE, Status.COMPLETED, phrase=Phrase.FAREWELL)
+        phrase = PARTING.get(payload.get("small_talk") or "goodbye", Phrase.FAREWELL)
+        return _end(Stage.ESSENCE, Status.COMPLETED, phrase=phrase)
+    if payload.get("small_talk"):
+        return _send(Role.FALLBACK)
     if not settings.PARALLEL_INTAKE:
         return Decision(Stage.GUARDRAILS, (Role.GUARDRAILS, *_memory(payload)))
     roles = (Role.GUARDRAILS, *_router(payload), Role.SEARCH, *_memory(payload))
@@ -145,10 +153,10 @@ def guardrails(payload: Payload) -> Decision:
 
 
 def router(payload: Payload) -> Decision:
-    """One after another: a vague question waits, a routed one is looked up."""
+    """One after another: a vague question waits, a routed or doubtful one is looked up."""
     if request := _clarify(payload, Role.ROUTER):
         return request
-    if payload.get("route") == Route.FALLBACK:
+    if payload.get("route") == Route.FALLBACK and _is_sure(payload):
         return _send(Role.FALLBACK)
     return _send(Role.SEARCH, search_rounds=1)
 
@@ -157,17 +165,24 @@ def intake(payload: Payload) -> Decision:
     """All three returned: the gravest question to the user comes first, then the route."""
     if request := _clarify(payload, Role.GUARDRAILS, Role.ESSENCE, Role.ROUTER):
         return request
-    if _router(payload) and payload.get("route") == Route.FALLBACK:
-        return _send(Role.FALLBACK)
     return search(payload)
+
+
+def _is_sure(payload: Payload) -> bool:
+    return bool((payload.get("route_confidence") or 0.0) >= SURE_ROUTE)
 
 
 def search(payload: Payload) -> Decision:
     """Excellent passages go to the answer, others to the evaluator."""
     if request := _clarify(payload, Role.ESSENCE, Role.SEARCH):
         return request
-    excellent = payload.get("search_quality") == "excellent"
-    return _send(Role.AUGMENTATION if excellent else Role.EVALUATOR, route=Route.DOCUMENTATION)
+    found = payload.get("search_quality")
+    # A router in doubt does not throw away what search found.
+    in_vain = _is_sure(payload) or found not in {"excellent", "good"}
+    if _router(payload) and payload.get("route") == Route.FALLBACK and in_vain:
+        return _send(Role.FALLBACK)
+    next_role = Role.AUGMENTATION if found == "excellent" else Role.EVALUATOR
+    return _send(next_role, route=Route.DOCUMENTATION)
 
 
 def _rounds_left(payload: Payload) -> bool:
@@ -227,9 +242,12 @@ def _best_answer(payload: Payload) -> dict[str, Any]:
 
 
 def clarification(payload: Payload) -> Decision:
-    """The conversation waits for the user, unless it has asked often enough."""
+    """The conversation waits for the user, unless nothing was asked, or often enough."""
     is_last = payload.get("clarification_rounds", 0) >= settings.MAX_CLARIFICATION_ROUNDS
-    return _end(Stage.CLARIFICATION, Status.COMPLETED if is_last else Status.AWAITING_USER)
+    declines = payload.get("clarification_reason") in DECLINING_REASONS
+    is_empty = (payload.get("search_stats") or {}).get("chunks") == 0
+    ended = Status.COMPLETED if is_last or declines or is_empty else Status.AWAITING_USER
+    return _end(Stage.CLARIFICATION, ended)
 
 
 def final(payload: Payload) -> Decision:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
+from django.conf import settings
 from django.utils.translation import get_language_info, gettext, override
 from snowballstemmer import stemmer
 
@@ -168,7 +169,19 @@ def language_named_in(text: str) -> str | None:
 class Phrase(StrEnum):
     """One fixed sentence. Its English text is the key under which translations are kept."""
 
-    FAREWELL = "You're welcome. Goodbye, and come back whenever you have a question."
+    FAREWELL = "Goodbye, and come back whenever you have a question."
+    THANKED = "You're welcome. Ask me whenever you have another question."
+    GIVEN_UP = "All right, let's leave it at that. Ask me whenever you have another question."
+    AUTOMATED = "I'm an automated assistant, not a person."
+    SORRY = "I'm sorry that I wasn't of more help."
+    NOTED = "I'll keep that in mind for my answers."
+    CONTACT = (
+        "I can't put you through to a person, but you can reach the support team here: {contact}."
+    )
+    NO_CONTACT = (
+        "I can't put you through to a person. Please contact the support team directly; I don't "
+        "have their contact details."
+    )
     FAILED = (
         "Something went wrong on our side while I was working on your question. Please try again. "
         "If it happens again, give the support team this error number: {error_id}."
@@ -182,6 +195,11 @@ class Phrase(StrEnum):
     HELP_ANY = "I answer questions from documents and show where each answer is written."
     HELP_DOMAIN = (
         "I answer questions about {domain} from documents and show where each answer is written."
+    )
+    SCOPE = "What I'm here for: {scope}."
+    NO_DOCUMENTS = (
+        "There are no documents here yet, so I can't answer questions. Whoever runs this "
+        "assistant can add some."
     )
     COMMANDS = (
         "These commands exist: /help shows what I can do, /start begins, "
@@ -210,6 +228,7 @@ class Phrase(StrEnum):
     NEARBY = "The documents say something about these topics, which are close to your question:"
     COVERED = "For example, you can ask about:"
     REPHRASE = "Describe in one sentence what you want to do and with which product or feature."
+    CORRECTED = "Searched for: {words}."
     CLOSING = (
         "I can't narrow this down any further, so I'll stop asking. "
         "Please contact the support team, or ask me a different question."
@@ -246,8 +265,21 @@ def reason_text(reason: Reason, language: str) -> str:
     return Phrase[reason.name].in_language(language)
 
 
-def capabilities(language: str, domain: str) -> str:
-    """What Docent can help with, naming the deployment's domain when it has one."""
-    if domain:
-        return Phrase.HELP_DOMAIN.in_language(language, domain=domain)
-    return Phrase.HELP_ANY.in_language(language)
+def capabilities(language: str) -> str:
+    """What Docent can help with, naming the deployment's domain and scope when it has them."""
+    domain, scope = settings.DOMAIN_NAME, settings.DOMAIN_SCOPE.strip().rstrip(".")
+    told = [
+        Phrase.HELP_DOMAIN.in_language(language, domain=domain)
+        if domain
+        else Phrase.HELP_ANY.in_language(language)
+    ]
+    if scope:
+        told.append(Phrase.SCOPE.in_language(language, scope=scope))
+    return " ".join(told)
+
+
+def language_noted(language: str, name: str) -> str:
+    """Confirm, in that language where there are sentences in it, the language to answer in."""
+    if base_language(language) in LOCALES:
+        return Phrase.LANGUAGE_SET.in_language(language)
+    return Phrase.LANGUAGE_OTHER.in_language(language, name=name)

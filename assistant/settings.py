@@ -43,6 +43,7 @@ START_PAGE: str = env.str(
 # What the assistant is for.
 DOMAIN_NAME: str = env.str("DOMAIN_NAME", "")
 DOMAIN_SCOPE: str = env.str("DOMAIN_SCOPE", "")
+SUPPORT_CONTACT: str = env.str("SUPPORT_CONTACT", "")
 ROUTES: list[str] = env.list(
     "ROUTES",
     [Route.DOCUMENTATION.value],

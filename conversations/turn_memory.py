@@ -144,13 +144,23 @@ def remember(sender: object, envelope: Envelope, **_: Any) -> None:
         turn=envelope,
     )
     _store_learnt(conversation, payload)
-    is_open = envelope.status == Status.AWAITING_USER
-    conversation.status = Conversation.Status.AWAITING_USER if is_open else Conversation.Status.OPEN
-    conversation.open_clarification = _open_question(payload) if is_open else None
-    conversation.clarification_rounds = conversation.clarification_rounds + 1 if is_open else 0
+    if not _is_beside(payload):
+        _store_open_question(conversation, envelope)
     if envelope.status in {Status.COMPLETED, Status.AWAITING_USER}:
         conversation.last_agent = _last_on_a_route(envelope) or conversation.last_agent
     conversation.save()
+
+
+def _is_beside(payload: dict[str, Any]) -> bool:
+    """Whether the turn was small talk, which leaves a question that is open as it was."""
+    return bool(payload.get("small_talk")) and payload.get("clarification_result") != "exit"
+
+
+def _store_open_question(conversation: Conversation, envelope: Envelope) -> None:
+    is_open = envelope.status == Status.AWAITING_USER
+    conversation.status = Conversation.Status.AWAITING_USER if is_open else Conversation.Status.OPEN
+    conversation.open_clarification = _open_question(envelope.payload) if is_open else None
+    conversation.clarification_rounds = conversation.clarification_rounds + 1 if is_open else 0
 
 
 def _store_learnt(conversation: Conversation, payload: dict[str, Any]) -> None:
@@ -179,8 +189,10 @@ def _store_learnt(conversation: Conversation, payload: dict[str, Any]) -> None:
 def _last_on_a_route(envelope: Envelope) -> str:
     """Who answered, or which route the question was on that was asked back about; or neither.
 
-    A command or a goodbye is on no route: it leaves the conversation where it was.
+    A command or small talk is on no route: it leaves the conversation where it was.
     """
+    if _is_beside(envelope.payload):
+        return ""
     role, route = last_agent(envelope), envelope.payload.get("route") or ""
     if is_on_route(role):
         return role

@@ -1,11 +1,14 @@
 """Passages: what an answer may rely on, and the list under it that says where it is written."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agents.attributes import MarkedSource, Passage, Source, SourceReference
-from agents.words import LOCALES, Phrase, content_words, stem, terms
+from agents.words import EVERY_FUNCTION_WORD, LOCALES, Phrase, content_words, stem, terms
+from knowledge.embedding import encode
+from knowledge.errors import EmbeddingUnavailable
+from knowledge.search.typos import is_in_use, slips_of
 
 # How else models head the list of sources, in lower case.
 OTHER_HEADINGS = (
@@ -21,6 +24,14 @@ OTHER_HEADINGS = (
     "\u0441\u0441\u044b\u043b\u043a\u0438",
     "\u53c2\u8003\u8d44\u6599",
 )
+# So much of a question's meaning goes with a word that carries it, as 1 - cosine by
+# all-MiniLM-L6-v2: "Canada" 0.21, "refund" 0.24, "students" 0.26, and "check" 0.12, "whether" 0.11,
+# "complies" 0.02, "explain" 0.01.
+CARRIES = 0.13
+# So few letters carry nothing, unless they are a name.
+SHORT = 2
+BEGINNING = re.compile(r"(?:^|[.!?:\n])\W*$")
+WITHOUT_APOSTROPHES = frozenset(word.replace("'", "") for word in EVERY_FUNCTION_WORD)
 MARKUP = " \t#*_:>-\uff1a"
 ENTRY = re.compile(r"^\s*(?:[-*+\u2022]|\d{1,3}[.)]|\[C\d+\])")
 
@@ -59,11 +70,66 @@ def fitting(passages: Iterable[Passage], limit: int) -> list[Passage]:
 
 
 def unmentioned(question: str, passages: Iterable[Passage | SourceReference]) -> list[str]:
-    """The words of the question that no passage mentions, as the user wrote them."""
+    """The words that carry what the question is about and that no passage mentions, as written."""
     mentioned_terms = {term for p in passages for term in terms(f"{p.title} {p.section} {p.text}")}
-    return [
-        word for word in dict.fromkeys(content_words(question)) if stem(word) not in mentioned_terms
+    missing = [
+        word
+        for word in dict.fromkeys(content_words(question))
+        if stem(word) not in mentioned_terms and not is_slip(word, question)
     ]
+    return subjects(question, missing)
+
+
+def subjects(question: str, candidates: Sequence[str]) -> list[str]:
+    """Those of a question's words without which it would ask for something else.
+
+    Names, numbers and codes do. Of other words the embedding model says how much of the meaning
+    goes when the word is left out; without a model all of them count.
+    """
+    named = {word for word in candidates if is_name(word, question)}
+    rest = [word for word in candidates if word not in named]
+    others = [re.sub(_standing_alone(word), " ", question) for word in rest]
+    if not rest:
+        return list(candidates)
+    try:
+        asked, *without = encode([question, *others])
+    except EmbeddingUnavailable:
+        return list(candidates)
+    for word, vector in zip(rest, without, strict=True):
+        if 1 - vector @ asked >= CARRIES:
+            named.add(word)
+    return [word for word in candidates if word in named]
+
+
+def is_name(word: str, question: str) -> bool:
+    """Whether a word has a digit, or a capital where no sentence begins."""
+    places = re.finditer(_standing_alone(word), question)
+    return any(letter.isdigit() for letter in word) or any(
+        match[0][0].isupper() and not BEGINNING.search(question[: match.start()])
+        for match in places
+    )
+
+
+def is_slip(word: str, question: str) -> bool:
+    """Whether a word is a misspelt function word: "dont", "im", "hwo"."""
+    if is_name(word, question):
+        return False
+    return (
+        len(word) <= SHORT
+        or word.replace("'", "") in WITHOUT_APOSTROPHES
+        or not (is_in_use(word) or EVERY_FUNCTION_WORD.isdisjoint(slips_of(word)))
+    )
+
+
+def _standing_alone(word: str) -> str:
+    # Chinese writes no spaces: there a word stands anywhere.
+    return rf"(?i)(?<!\w){re.escape(word)}(?!\w)" if word.isascii() else rf"(?i){re.escape(word)}"
+
+
+def searched_for(stats: Mapping[str, Any], language: str) -> str:
+    """Say which words were searched for instead of typed ones; empty where none were."""
+    words = list(dict.fromkeys((stats.get("corrected") or {}).values()))
+    return Phrase.CORRECTED.in_language(language, words=", ".join(words)) if words else ""
 
 
 def with_sources(text: str, cited: Iterable[MarkedSource], language: str) -> dict[str, Any]:

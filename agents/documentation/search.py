@@ -12,6 +12,7 @@ from agents.contract import View, Writes, agent
 from agents.documentation.passages import as_context, fitting
 from agents.names import Role
 from knowledge.search import search, whole_sections
+from knowledge.search.typos import corrected
 
 # The best passages come with what stands around them in their section, so that steps, tables and
 # code are whole; characters of each.
@@ -37,10 +38,20 @@ class Query(View):
 @agent(
     Role.SEARCH,
     reads=Query,
-    writes=("search_results", "search_context", "search_stats", "search_quality", "search_error"),
+    writes=(
+        "search_results",
+        "search_context",
+        "search_stats",
+        "search_quality",
+        "search_error",
+        "canonical_question",
+    ),
 )
 def find(view: Query) -> Writes:
-    """Search the conversation's collections; `refined_query` joins in when there is one."""
+    """Search the conversation's collections; `refined_query` joins in when there is one.
+
+    A question that was searched for in other words than typed goes on in these.
+    """
     question = view.canonical_question or view.text_eng
     results = search(
         question,
@@ -60,7 +71,8 @@ def find(view: Query) -> Writes:
     ]
     used = fitting(passages, settings.MAX_CONTEXT_LENGTH)
     context = as_context(used)
-    return {
+    replaced = results.stats.get("corrected") or {}
+    return ({"canonical_question": corrected(question, replaced)} if replaced else {}) | {
         "search_results": passages,
         "search_context": context,
         "search_stats": results.stats

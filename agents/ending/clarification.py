@@ -3,14 +3,23 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from textwrap import shorten
 
 from django.conf import settings
 from pydantic import BaseModel
 
-from agents.attributes import DECLINING_REASONS, Passage, Reason, Remark, SearchStats
+from agents.attributes import (
+    DECLINING_REASONS,
+    OpenQuestion,
+    Passage,
+    Reason,
+    Remark,
+    SearchStats,
+)
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import normalised, without_markers
+from agents.documentation.passages import searched_for
 from agents.intake.history import history_blocks
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
@@ -59,7 +68,7 @@ FORBIDDEN = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 # Code, tags, links and pictures begin or end with one of these.
-MARKUP = re.compile(r"[`<>\[\]]")
+MARKUP = re.compile(r"[`<>\[\]*]|^\s*#+\s|(?<!\w)_+|_+(?!\w)")
 
 
 class Request(View):
@@ -74,6 +83,7 @@ class Request(View):
     history: list[Remark] = []
     clarification_rounds: int = 0
     offers: list[str] = []
+    open_clarification: OpenQuestion | None = None
     translation_confidence: float | None = None
 
 
@@ -96,7 +106,7 @@ def ask(view: Request, llm: Model) -> Writes:
     Of what is declined the model sees the reason alone: so it cannot repeat it. Raises
     ModelFailure for a reply that offers what was not given to it.
     """
-    if _is_last_round(view):
+    if _is_last_round(view) or _is_empty(view):
         return say(view)
     reason = view.clarification_reason
     language = view.language
@@ -108,7 +118,7 @@ def ask(view: Request, llm: Model) -> Writes:
         documents=tuple(dict.fromkeys(p.document_id for p in view.search_results)),
         language=english_name(language),
         reason=f"{reason.value}: {reason_text(reason, ENGLISH)}",
-        scope=capabilities(ENGLISH, settings.DOMAIN_NAME),
+        scope=capabilities(ENGLISH),
         details="" if declining else _message(view),
         questions="" if declining else "\n".join(_questions(view)),
         history=[] if declining else history_blocks(view.history[-RECENT:]),
@@ -131,16 +141,20 @@ def say(view: Request) -> Writes:
     language = view.language
     reason = view.clarification_reason
     offered = _candidates(view)
+    if _is_empty(view):
+        return _writes([Phrase.NO_DOCUMENTS.in_language(language)], reason, [], language)
     if _is_last_round(view):
-        paragraphs = [
-            Phrase.CLOSING.in_language(language),
-            capabilities(language, settings.DOMAIN_NAME),
-        ]
+        paragraphs = [Phrase.CLOSING.in_language(language), capabilities(language)]
         if offered:
             paragraphs.append(_listed(Phrase.COVERED, offered, language))
     else:
         paragraphs = _paragraphs(view, reason, offered, language)
     return _writes(paragraphs, reason, offered, language)
+
+
+def _is_empty(view: Request) -> bool:
+    """Whether there is nothing to find; what is declined was not looked up."""
+    return view.search_stats.get("chunks") == 0
 
 
 def chosen(wording: Wording, candidates: Sequence[str]) -> list[str]:
@@ -156,38 +170,63 @@ def chosen(wording: Wording, candidates: Sequence[str]) -> list[str]:
 
 
 def _is_last_round(view: Request) -> bool:
-    return bool(view.clarification_rounds >= settings.MAX_CLARIFICATION_ROUNDS)
+    """Whether it was asked often enough; what is declined asks nothing."""
+    asks = view.clarification_reason not in DECLINING_REASONS
+    return asks and bool(view.clarification_rounds >= settings.MAX_CLARIFICATION_ROUNDS)
 
 
 def _candidates(view: Request, most: int = MOST_OPTIONS) -> list[str]:
-    """What exists and can be offered: what was found, or else documents of the collection."""
-    return options(view.search_results, most) or view.offers[:most]
+    """What can be offered: places that were found, or documents instead of what is declined.
+
+    What was offered before and did not help is not offered again.
+    """
+    if view.clarification_reason in DECLINING_REASONS:
+        return _distinct(map(plain, view.offers), most)
+    near = view.clarification_reason not in PARTICULAR or _is_near(view)
+    places = options(view.search_results, most) if near else []
+    open_question = view.open_clarification
+    return [] if open_question and places == open_question.options else places
 
 
 def options(passages: Sequence[Passage], most: int = MOST_OPTIONS) -> list[str]:
-    """What to choose from, best first: titles, with the section where one title is not enough.
+    """The places to choose from, best first: "title — section", below their crumbs where alike.
 
     Different documents come before several sections of one.
     """
-    if len({p.document_id for p in passages}) == 1:
-        return _distinct((_section(p) or p.title for p in passages), most)
-    sections: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
     ranked = []
     for rank, passage in enumerate(passages):
-        ranked.append((sections[passage.document_id], rank, passage))
-        sections[passage.document_id] += 1
-    firsts = [p for place, _, p in sorted(ranked, key=lambda each: each[:2]) if place == 0]
-    return _distinct((_named(p) for p in firsts), most)
-
-
-def _section(passage: Passage) -> str:
-    return passage.section.rsplit(" > ", maxsplit=1)[-1].strip()
+        ranked.append((seen[passage.document_id], rank, passage))
+        seen[passage.document_id] += 1
+    best = [passage for _, _, passage in sorted(ranked, key=lambda each: each[:2])]
+    documents: dict[str, set[str]] = {}
+    for passage in best:
+        documents.setdefault(_named(passage).casefold(), set()).add(passage.document_id)
+    alike = {name for name, those in documents.items() if len(those) > 1}
+    return _distinct(
+        (
+            _below_crumbs(passage) if _named(passage).casefold() in alike else _named(passage)
+            for passage in best
+        ),
+        most,
+    )
 
 
 def _named(passage: Passage) -> str:
-    """The title; the heading instead when the title is too long to choose by."""
-    title = passage.title.strip() or _section(passage)
-    return (_section(passage) or title) if len(title) > LONGEST_OPTION else title
+    """Title and section in plain text; what is too long to choose by says the section alone."""
+    title, section = plain(passage.title), plain(passage.section.rsplit(" > ", maxsplit=1)[-1])
+    parts = [title, *([section] if section.casefold() != title.casefold() else [])]
+    named = " — ".join(filter(None, parts))
+    return named if len(named) <= LONGEST_OPTION else _shortened(section or title)
+
+
+def _shortened(name: str) -> str:
+    return shorten(name, LONGEST_OPTION, placeholder="…")
+
+
+def _below_crumbs(passage: Passage) -> str:
+    crumbs = [plain(crumb) for crumb in passage.crumbs if plain(crumb) != plain(passage.title)]
+    return " — ".join([*crumbs[-1:], _named(passage)])
 
 
 def _distinct(names: Iterable[str], most: int) -> list[str]:
@@ -210,8 +249,10 @@ def _paragraphs(view: Request, reason: Reason, offered: Sequence[str], language:
                 Phrase.NOT_TRANSLATED.in_language(language, languages=", ".join(languages))
             )
     paragraphs = [" ".join(opening)]
+    if note := searched_for(view.search_stats, language):
+        paragraphs.insert(0, note)
     if reason in DECLINING_REASONS:
-        paragraphs.append(capabilities(language, settings.DOMAIN_NAME))
+        paragraphs.append(capabilities(language))
     if offered:
         paragraphs.append(_listed(_lead(view, reason), offered, language))
     elif reason not in DECLINING_REASONS:

@@ -1,11 +1,16 @@
 """Command: answers texts that start with a slash."""
 
-from django.conf import settings
-
 from agents.attributes import MemoryUpdates
 from agents.contract import View, Writes, agent
 from agents.names import Role
-from agents.words import ENGLISH, LOCALES, Phrase, base_language, capabilities, language_named_in
+from agents.words import (
+    ENGLISH,
+    LOCALES,
+    Phrase,
+    capabilities,
+    language_named_in,
+    language_noted,
+)
 
 # Characters of what was typed that are shown again.
 SHOWN = 40
@@ -40,12 +45,11 @@ def _set_language(request: str, language: str) -> Writes:
         return {
             "response": Phrase.LANGUAGE_WHICH.in_language(language, examples=", ".join(LOCALES))
         }
-    if base_language(chosen) in LOCALES:
-        response = Phrase.LANGUAGE_SET.in_language(chosen)
-    else:
-        response = Phrase.LANGUAGE_OTHER.in_language(chosen, name=request.strip()[:SHOWN])
-    return {"response": response, "memory_updates": MemoryUpdates(language_preference=chosen)}
+    return {
+        "response": language_noted(chosen, request.strip()[:SHOWN]),
+        "memory_updates": MemoryUpdates(language_preference=chosen),
+    }
 
 
 def _help(language: str) -> str:
-    return f"{capabilities(language, settings.DOMAIN_NAME)} {Phrase.COMMANDS.in_language(language)}"
+    return f"{capabilities(language)} {Phrase.COMMANDS.in_language(language)}"

@@ -1,53 +1,93 @@
-"""Fallback: says what can be helped with when no route fits."""
+"""Fallback: answers small talk, and says what can be helped with when no route fits."""
 
 from collections.abc import Sequence
 
 from django.conf import settings
 
+from agents.attributes import MemoryUpdates, SmallTalk
 from agents.contract import View, Writes, agent
 from agents.intake.exemplars import votes
 from agents.names import Role, Route
-from agents.words import ENGLISH, Phrase, capabilities
+from agents.words import ENGLISH, Phrase, capabilities, english_name, language_noted
 from knowledge.errors import EmbeddingUnavailable
+
+MOST_EXAMPLES = 4
+WRITTEN = ("response", "suggested_actions", "route_hint")
+
+# What is said to each kind of small talk; after some of it, what there is to ask about.
+SAID: dict[SmallTalk | None, tuple[Phrase, ...]] = {
+    None: (Phrase.FALLBACK,),
+    "greeting": (Phrase.WELCOME,),
+    "thanks": (Phrase.THANKED,),
+    "goodbye": (Phrase.FAREWELL,),
+    "giving_up": (Phrase.GIVEN_UP,),
+    "nature": (Phrase.AUTOMATED,),
+    "person": (),
+    "discontent": (Phrase.SORRY, Phrase.REPHRASE),
+}
+EXPLAINED = frozenset({None, "greeting", "nature", "person"})
 
 
 class Situation(View):
-    """What the fallback reads: what was said, and the language and the routes to offer."""
+    """What the fallback reads: what was said beside questions, and what there is to offer."""
 
     text: str = ""
     text_eng: str = ""
     language: str = ENGLISH
     enabled_routes: list[Route] = []
+    small_talk: SmallTalk | None = None
+    offers: list[str] = []
+    memory_updates: MemoryUpdates | None = None
 
 
-@agent(
-    Role.FALLBACK,
-    reads=Situation,
-    writes=("response", "suggested_actions", "route_hint"),
-)
+@agent(Role.FALLBACK, reads=Situation, writes=WRITTEN)
 def offer(view: Situation) -> Writes:
-    """Name the routes that are open; hint at the one that the text may be about."""
+    """Answer as a good colleague would, in few words; hint at the route to try next."""
     language = view.language
     routes = [route for route in view.enabled_routes if route is not Route.FALLBACK]
     actions = [Phrase[f"ROUTE_{route.name}"].in_language(language) for route in routes]
     actions.append(Phrase.SUGGEST_HELP.in_language(language))
-    sentences = (
-        Phrase.FALLBACK.in_language(language),
-        capabilities(language, settings.DOMAIN_NAME),
-    )
     return {
-        "response": " ".join(sentences),
+        "response": _reply(view),
         "suggested_actions": actions,
-        "route_hint": hint(view.text_eng or view.text, routes),
+        "route_hint": None if view.small_talk else hint(view.text_eng or view.text, routes),
     }
 
 
-def hint(text: str, routes: Sequence[Route]) -> Route | None:
-    """Return the route that a text is nearest to; None when it is nearer to none of them."""
-    kinds = {f"route_{route}": route for route in [*routes, Route.FALLBACK]}
-    try:
-        (kind_votes,) = votes([text], list(kinds))
-    except EmbeddingUnavailable:
-        return None
-    best = kinds[max(kinds, key=lambda kind: kind_votes[kind])]
-    return None if best is Route.FALLBACK else best
+def _reply(view: Situation) -> str:
+    language, talk = view.language, view.small_talk
+    if talk == "ability":
+        return _abilities(view)
+    if talk == "wish":
+        return _noted(view)
+    told = [phrase.in_language(language) for phrase in SAID[talk]]
+    if talk in {"person", "discontent"}:
+        told.append(contact(language))
+    if talk in EXPLAINED:
+        told.append(capabilities(language))
+    return " ".join(told)
+
+
+def contact(language: str) -> str:
+    """Say how people are reached; that nothing is known of it where nothing is."""
+    if settings.SUPPORT_CONTACT:
+        return Phrase.CONTACT.in_language(language, contact=settings.SUPPORT_CONTACT)
+    return Phrase.NO_CONTACT.in_language(language)
+
+
+def _abilities(view: Situation) -> str:
+    """What there is to ask about, with titles of a few documents."""
+    language, examples = view.language, view.offers[:MOST_EXAMPLES]
+    if not examples:
+        return f"{capabilities(language)} {Phrase.NO_DOCUMENTS.in_language(language)}"
+    lead = Phrase.COVERED.in_language(language)
+    listed = "\n".join([lead, *(f"- {title}" for title in examples)])
+    return f"{capabilities(language)}\n\n{listed}"
+
+
+def _noted(view: Situation) -> str:
+    """A wish is noted, that for another language in it."""
+    updates = view.memory_updates or MemoryUpdates()
+    if preferred := updates.language_preference:
+        return language_noted(preferred, english_name(preferred))
+    return Phrase.NOTED.in_language(view.language)

@@ -8,16 +8,15 @@ from typing import Literal
 from django.conf import settings
 from pydantic import BaseModel
 
-from agents.attributes import MemoryUpdates, OpenQuestion, Reason, Remark, Wordings
+from agents.attributes import MemoryUpdates, OpenQuestion, Reason, Remark, SmallTalk, Wordings
 from agents.contract import View, Writes, llm_agent
+from agents.ending.small_talk import kind_of
 from agents.intake import wishes
 from agents.intake.followups import (
-    SURELY,
     Read,
     Reading,
     best_wording,
     completed_question,
-    goodbye_score,
     is_vague,
     question_before,
 )
@@ -102,17 +101,17 @@ class Essentials(BaseModel):
         "clarification_result",
         "memory_updates",
         "wordings",
+        "small_talk",
     ),
 )
 def distil(view: Message, llm: Model) -> Writes:
     """Let the model make the message a question that stands alone.
 
-    A message that is nothing but a goodbye needs no model to be understood.
+    Small talk needs no model to be understood.
     """
     text, question = _texts(view)
-    waiting = view.open_clarification is not None
-    if any(goodbye_score(message, waiting=waiting) >= SURELY for message in {text, question}):
-        return _farewell(question, waiting=waiting)
+    if talk := _small_talk(view):
+        return talk
     if not question:
         return resolve(view)
     time = view.current_time
@@ -138,11 +137,10 @@ def resolve(view: Message) -> Writes:
     A question that stays open is written as it is, so that search can find what to offer.
     """
     text, question = _texts(view)
-    waiting = view.open_clarification is not None
-    if goodbye_score(question, waiting=waiting):
-        return _farewell(question, waiting=waiting)
+    if talk := _standing_wish(view) or _small_talk(view):
+        return talk
     read = _reader(view)
-    writes = _by_rules(view, question, read)
+    writes = _by_rules(view, wishes.without_standing_wishes(question), read)
     canonical = writes["canonical_question"]
     remarks = [] if writes["context_type"] == "new_topic" else view.history[-RELATED:]
     writes |= {
@@ -162,13 +160,38 @@ def _texts(view: Message) -> tuple[str, str]:
     return text, (view.text_eng or text).strip()
 
 
-def _farewell(question: str, *, waiting: bool) -> Writes:
-    """Return what is written when the user leaves, `waiting`: for a reply to a question."""
-    return {
-        "canonical_question": question,
-        "context_type": "clarification" if waiting else "follow_up",
-        "clarification_result": "exit",
+def _small_talk(view: Message) -> Writes | None:
+    """What is written for a message that is surely no question; None for any other.
+
+    Who says goodbye leaves; so does who is asked something and thanks for it, or gives it up.
+    """
+    waiting = view.open_clarification is not None
+    kind = kind_of(tuple(dict.fromkeys(_texts(view))))
+    if kind is None or (kind == "giving_up" and not waiting):
+        return None
+    leaves = kind == "goodbye" or (waiting and kind in {"thanks", "giving_up"})
+    return _beside_questions(view, kind, leaves=leaves)
+
+
+def _standing_wish(view: Message) -> Writes | None:
+    """What is written for a message that only says how to answer from now on."""
+    _, question = _texts(view)
+    if wishes.without_standing_wishes(question) or not question:
+        return None
+    if view.history and not wishes.lasting(view.text):
+        return None  # the last answer once more, in another language
+    updates = _memory_by_rules(view, view.topic)
+    return _beside_questions(view, "wish") | {"memory_updates": updates}
+
+
+def _beside_questions(view: Message, kind: SmallTalk, *, leaves: bool = False) -> Writes:
+    waiting = view.open_clarification is not None
+    writes: Writes = {
+        "canonical_question": _texts(view)[1],
+        "context_type": "clarification" if waiting and leaves else "follow_up",
+        "small_talk": kind,
     }
+    return writes | ({"clarification_result": "exit"} if leaves else {})
 
 
 def fact_blocks(facts: Sequence[str]) -> list[Block]:
@@ -195,7 +218,8 @@ def _by_model(view: Message, essentials: Essentials) -> Writes:
     question, open_question = view.text_eng or view.text, view.open_clarification
     waiting = open_question is not None
     if essentials.reply == "exit" and (waiting or not question.rstrip().endswith(ASKS)):
-        return _farewell(question, waiting=waiting)
+        kind: SmallTalk = "giving_up" if waiting else "goodbye"
+        return _beside_questions(view, kind, leaves=True)
     completes = waiting and essentials.reply == "search_again"
     context = "clarification" if completes else _context(essentials, view.history)
     writes: Writes = {

@@ -9,10 +9,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agents.attributes import DECLINING_REASONS, OpenQuestion, Remark, Wordings
-from agents.intake.exemplars import lines, votes, worth
+from agents.attributes import OpenQuestion, Remark, Wordings
 from agents.words import terms, words
-from knowledge.errors import EmbeddingUnavailable
 from knowledge.search import SearchResult
 
 # So much better, as confidence, the question before must make a message to stand in front of it; so
@@ -32,15 +30,6 @@ APART = 0.06
 PAIRS_PER_WORD = 3
 # A reply that is but the number of an option has no more characters.
 LONGEST_NUMBER = 12
-# Votes for leaving in excess of those for a question, as the cosine of one exemplar, and the share
-# of the message's words that exemplars have: what is written in a script that the embedding model
-# cannot read is near to everything. So surely one leaves that no model need be asked. Of XQuAD's
-# 2,400 questions in twelve languages (CC BY-SA 4.0), cut to three words without a question mark,
-# one is taken for a goodbye. Thanks in a language without exemplars are not understood: none of
-# those tried in Polish, Czech, Swedish, Turkish and Japanese.
-GOODBYE, KNOWN, SURELY = 0.7, 0.5, 0.9
-LONGEST_FAREWELL = 120
-ASKS = re.compile(r"[?\u037e\u055e\u061f\u1367\uff1f]")
 
 
 @dataclass(frozen=True)
@@ -107,12 +96,9 @@ def completed_question(
     """Return the open question with what the reply says; None when that asks something else.
 
     A reply that says nothing and finds nothing ("none of them") leaves the question as it was.
-    What was declined is not asked again: of the reply only the option it picks counts.
     """
     question = open_question.question
     option = chosen_option(reply, open_question.options)
-    if open_question.reason in DECLINING_REASONS:
-        return option, None
     if option:
         return f"{question} {option}", None
     alone = read(reply)
@@ -155,24 +141,3 @@ def is_vague(question: str, read: Read) -> bool:
     pairs = sum(unicodedata.category(term[0]) == "Lo" for term in question_terms)
     weight = len(question_terms) - pairs + pairs / PAIRS_PER_WORD
     return not question_terms or (weight <= 1 and read(question).is_split)
-
-
-def goodbye_score(text: str, *, waiting: bool) -> float:
-    """Return how sure it is that the message is but a goodbye, as a cosine; 0: it is none.
-
-    `waiting`: after a question back, to give it up is to leave, too. What asks something, is long,
-    or mostly has words that no exemplar has, is no goodbye.
-    """
-    kinds = ["leaving", *(["giving_up"] if waiting else [])]
-    message_words = words(text)
-    if not message_words or len(text) > LONGEST_FAREWELL or ASKS.search(text):
-        return 0.0
-    known = {word for kind in kinds for line in lines(kind) for word in words(line)}
-    if sum(word in known for word in message_words) < KNOWN * len(message_words):
-        return 0.0
-    try:
-        (vote,) = votes([text], [*kinds, "benign"])
-    except EmbeddingUnavailable:
-        return 0.0
-    score = worth(sum(vote[kind] for kind in kinds) - vote["benign"])
-    return score if score >= GOODBYE else 0.0

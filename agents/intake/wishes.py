@@ -5,7 +5,8 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.words import language_named_in
+from agents.words import language_named_in, terms
+from knowledge.sentences import split_message
 
 FOLDER = Path(__file__).parent
 with (FOLDER / "wishes.toml").open("rb") as file:
@@ -55,6 +56,18 @@ def without_wishes(text: str) -> str:
     for pattern in (LASTING, ANSWER_IN, OWN_LANGUAGE, *FORMS.values()):
         text = pattern.sub(" ", text)
     return text
+
+
+def without_standing_wishes(text: str) -> str:
+    """The message without the sentences that only say how, or in what language, to answer."""
+    sentences = split_message(text)
+    kept = [each for each in sentences if not _is_standing_wish(each)]
+    return text if len(kept) == len(sentences) else " ".join(kept)
+
+
+def _is_standing_wish(sentence: str) -> bool:
+    is_wish = lasting(sentence) or answer_language(sentence) is not None
+    return bool(is_wish) and not terms(without_wishes(sentence))
 
 
 def in_known_words(wishes: Sequence[str]) -> list[str]:

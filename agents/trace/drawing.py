@@ -17,9 +17,11 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
     "text": ("question", "/help"),
     "language": ("en", "de"),
     "clarification_result": (None, "exit"),
+    "small_talk": (None, "greeting"),
     "leaving": ([], [{"role": "user", "text": "a word", "time": "2026-01-01T00:00:00+00:00"}]),
     "enabled_routes": ([Route.DOCUMENTATION], [Route.DOCUMENTATION, Route.FALLBACK]),
     "route": (None, Route.DOCUMENTATION, Route.FALLBACK),
+    "route_confidence": (0.3, 0.9),
     "search_quality": ("excellent", "good", "poor"),
     "search_rounds": (1, 99),
     "evaluation": ({"sufficient": True}, {"sufficient": False}),
@@ -35,6 +37,8 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
     "quality_returns": (0, 99),
     "best_answer": (None, {"response": "an answer", "quality_score": 0.6}),
     "clarification_rounds": (0, 99),
+    "search_stats": ({"chunks": 9}, {"chunks": 0}),
+    "clarification_reason": ("vague_request", "off_topic"),
     "clarification_requests": ({}, *({role.value: REQUEST} for role in Role)),
 }
 

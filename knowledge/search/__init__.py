@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 from django.conf import settings
 
-from knowledge.search import cache, expansion, explainer, results
+from knowledge.search import cache, expansion, explainer, results, typos
 from knowledge.search.confidence import Verdict, judge, lead
 from knowledge.search.explanation import Explanation, Wording
 from knowledge.search.levels import WeighedChunks, weigh
@@ -53,12 +53,16 @@ def search(
     `audience` is one that documents name, and those that name none are for all. Where the embedding
     model fails only words are compared, and `error` of the result says so. `explain` adds what was
     considered, and takes longer. `reuse` names an owner: it takes what an equal search of theirs
-    found in the last CACHE_SEARCH_SECONDS, unless something changed since.
+    found in the last CACHE_SEARCH_SECONDS, unless something changed since. A word that no document
+    has may be searched for as what it was meant to be; `corrected` of the statistics says so.
     Raises UnknownCollection.
     """
     milliseconds: Milliseconds = {}
     with timed(milliseconds, "scope"):
         scope = scope_of(collections, languages, audience)
+    with timed(milliseconds, "typos"):
+        replaced = typos.corrections(question, scope)
+    question = typos.corrected(question, replaced)
     wordings, expansion_note = expansion.wordings(question, alternative, scope)
     count = limit or settings.SEARCH_RESULTS_LIMIT
     key = cache.cache_key(wordings, scope, count, reuse) if reuse and not explain else ""
@@ -71,7 +75,8 @@ def search(
         )
         result = replace(result, error=error, stats=result.stats | {"cached": False})
         cache.put(key, result)
-    return replace(result, stats=result.stats | {"expansion": expansion_note})
+    notes = {"expansion": expansion_note, "corrected": replaced}
+    return replace(result, stats=result.stats | notes)
 
 
 def search_with_vectors(

@@ -39,6 +39,30 @@ def after(stage: Stage, **payload: Any) -> Decision:
         (Stage.INTAKE, {"search_quality": "good"}, [Role.EVALUATOR]),
         (Stage.INTAKE, {"route": Route.FALLBACK, "search_quality": "good"}, [Role.EVALUATOR]),
         (Stage.INTAKE, {"route": Route.FALLBACK, "enabled_routes": TWO_ROUTES}, [Role.FALLBACK]),
+        (Stage.ESSENCE, {"small_talk": "greeting"}, [Role.FALLBACK]),
+        (
+            Stage.INTAKE,
+            {"route": Route.FALLBACK, "enabled_routes": TWO_ROUTES, "route_confidence": 0.3}
+            | {"search_quality": "excellent"},
+            [Role.AUGMENTATION],
+        ),
+        (
+            Stage.INTAKE,
+            {"route": Route.FALLBACK, "enabled_routes": TWO_ROUTES, "route_confidence": 0.9}
+            | {"search_quality": "excellent"},
+            [Role.FALLBACK],
+        ),
+        (
+            Stage.INTAKE,
+            {"route": Route.FALLBACK, "enabled_routes": TWO_ROUTES, "route_confidence": 0.3}
+            | {"search_quality": "poor"},
+            [Role.FALLBACK],
+        ),
+        (
+            Stage.ROUTER,
+            {"route": Route.FALLBACK, "enabled_routes": TWO_ROUTES, "route_confidence": 0.3},
+            [Role.SEARCH],
+        ),
         (Stage.SEARCH, {"search_quality": "poor", "search_rounds": 1}, [Role.EVALUATOR]),
         (Stage.SEARCH, {"search_quality": "poor", "search_rounds": 2}, [Role.EVALUATOR]),
         (Stage.SEARCH, {}, [Role.EVALUATOR]),
@@ -75,6 +99,8 @@ def test_stage_and_outcome_decide_who_works_next(
         (Stage.QUALITY, {"quality_decision": "research", "quality_returns": 2}, Status.COMPLETED),
         (Stage.CLARIFICATION, {}, Status.AWAITING_USER),
         (Stage.CLARIFICATION, {"clarification_rounds": 3}, Status.COMPLETED),
+        (Stage.CLARIFICATION, {"clarification_reason": "off_topic"}, Status.COMPLETED),
+        (Stage.CLARIFICATION, {"search_stats": {"chunks": 0}}, Status.COMPLETED),
         (Stage.ESSENCE, {"clarification_result": "exit"}, Status.COMPLETED),
     ],
 )

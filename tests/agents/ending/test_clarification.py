@@ -28,7 +28,7 @@ def test_every_reason_is_explained_in_the_users_language(reason: Reason, languag
 
 def test_options_are_drawn_from_what_was_found() -> None:
     writes = ask_back(Reason.MISSING_CONTEXT, search_results=PASSAGES)
-    assert writes["suggested_actions"] == ["Care", "Warranty", "The grinder"]
+    assert writes["suggested_actions"] == ["Care — Descaling", "Warranty", "The grinder — Settings"]
     assert "- Warranty" in writes["response"]
     assert writes["clarification_type"] == "choice"
 
@@ -45,7 +45,7 @@ def test_one_document_offers_its_sections() -> None:
         for name in ("WordPress", "Shopify")
     ]
     options = ask_back(Reason.MISSING_CONTEXT, search_results=passages)["suggested_actions"]
-    assert options == ["WordPress", "Shopify"]
+    assert options == ["Guide — WordPress", "Guide — Shopify"]
 
 
 def test_a_title_too_long_to_choose_by_gives_way_to_the_heading() -> None:
@@ -104,8 +104,11 @@ def worded(
 def test_the_model_words_the_question_and_chooses_by_number(models: Scripted) -> None:
     payload = {"search_results": PASSAGES, "clarifying_questions": ["Which one?"]}
     writes = worded(models, Reason.MISSING_CONTEXT, payload, options=[3, 1, 3])
-    assert writes["response"] == "Um welches Gerät geht es?\n\nMeinen Sie:\n- The grinder\n- Care"
-    assert writes["suggested_actions"] == ["The grinder", "Care"]
+    assert (
+        writes["response"]
+        == "Um welches Gerät geht es?\n\nMeinen Sie:\n- The grinder — Settings\n- Care — Descaling"
+    )
+    assert writes["suggested_actions"] == ["The grinder — Settings", "Care — Descaling"]
     assert writes["clarification_type"] == "choice"
     (call,) = models.server.ledger
     assert "Write in German" in call.user
@@ -113,9 +116,55 @@ def test_the_model_words_the_question_and_chooses_by_number(models: Scripted) ->
 
 
 def test_what_exists_is_offered_although_the_model_chose_nothing(models: Scripted) -> None:
-    writes = worded(models, Reason.VAGUE_REQUEST, {"offers": ["Care", "Warranty"]}, lead="")
-    assert writes["suggested_actions"] == ["Care", "Warranty"]
+    writes = worded(models, Reason.VAGUE_REQUEST, {"search_results": PASSAGES}, lead="")
+    assert writes["suggested_actions"][1] == "Warranty"
     assert "- Warranty" in writes["response"]
+
+
+def test_documents_that_nobody_looked_for_are_offered_only_instead_of_what_is_declined() -> None:
+    offers = {"offers": ["Care", "Warranty"]}
+    assert "Care" not in ask_back(Reason.VAGUE_REQUEST, **offers)["response"]
+    assert "Care" in ask_back(Reason.OFF_TOPIC, **offers)["response"]
+
+
+def test_options_are_plain_text() -> None:
+    found = [passage(1, "## **Bold** `code`", "A > [Link](https://example.com/x)", "text", 0.4)]
+    (option,) = ask_back(Reason.MISSING_CONTEXT, search_results=found)["suggested_actions"]
+    assert option == "Bold code — Link"
+
+
+def test_titles_that_are_alike_are_told_apart_by_what_stands_above_them() -> None:
+    found = [
+        passage(number, "Billing", "", "text", 0.4) | {"crumbs": ["Docs", area]}
+        for number, area in enumerate(["Plans", "Teams"], start=1)
+    ]
+    options = ask_back(Reason.MISSING_CONTEXT, search_results=found)["suggested_actions"]
+    assert options == ["Plans — Billing", "Teams — Billing"]
+
+
+def test_what_was_offered_in_vain_is_not_offered_again() -> None:
+    first = ask_back(Reason.MISSING_CONTEXT, search_results=PASSAGES)
+    asked = {
+        "question": "How do I set it up?",
+        "reason": "missing_context",
+        "options": first["suggested_actions"],
+    }
+    again = ask_back(Reason.MISSING_CONTEXT, search_results=PASSAGES, open_clarification=asked)
+    assert "- Warranty" not in again["response"]
+    assert "in one sentence" in again["response"]
+
+
+def test_a_refusal_names_the_scope_and_never_says_that_it_stops_asking(settings: Settings) -> None:
+    settings.DOMAIN_SCOPE = "setting up coffee machines"
+    rounds = settings.MAX_CLARIFICATION_ROUNDS
+    response = ask_back(Reason.OFF_TOPIC, clarification_rounds=rounds)["response"]
+    assert "setting up coffee machines" in response
+    assert "stop asking" not in response
+
+
+def test_without_any_document_it_says_so_instead_of_asking() -> None:
+    writes = ask_back(Reason.INSUFFICIENT_CONTEXT, search_stats={"chunks": 0})
+    assert writes["response"].startswith("There are no documents here yet")
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,13 @@
 """Fallback: what it offers."""
 
 import pytest
+from pytest_django import Settings
 
-from agents.ending.fallback import offer
+from agents.attributes import SmallTalk
+from agents.ending.fallback import SAID, offer
+from agents.ending.small_talk import KINDS
 from agents.names import Route
+from agents.words import Phrase
 
 
 def test_the_open_routes_are_offered() -> None:
@@ -30,3 +34,39 @@ def test_without_an_open_route_there_is_no_hint_and_still_an_action() -> None:
     writes = offer({"text": "How?", "language": "de", "enabled_routes": ["fallback"]})
     assert writes["route_hint"] is None
     assert writes["suggested_actions"] == ["/help eingeben, um zu sehen, was ich kann"]
+
+
+@pytest.mark.parametrize("language", ["en", "de", "es", "fr", "ru", "zh"])
+@pytest.mark.parametrize("kind", [*KINDS, "wish"])
+def test_all_small_talk_is_answered_in_the_users_language(kind: SmallTalk, language: str) -> None:
+    reply = offer({"language": language, "small_talk": kind, "offers": ["Care"]})["response"]
+    english = offer({"language": "en", "small_talk": kind, "offers": ["Care"]})["response"]
+    assert reply
+    assert (reply == english) == (language == "en")
+
+
+def test_each_kind_is_answered_differently() -> None:
+    replies = {kind: offer({"small_talk": kind, "offers": ["Care"]})["response"] for kind in KINDS}
+    assert len(set(replies.values())) == len(KINDS)
+    assert None in SAID
+
+
+def test_who_asks_for_a_person_hears_the_contact_and_none_is_made_up(settings: Settings) -> None:
+    assert "don't have" in offer({"small_talk": "person"})["response"]
+    settings.SUPPORT_CONTACT = "help@example.com"
+    assert "help@example.com" in offer({"small_talk": "person"})["response"]
+
+
+def test_who_asks_what_there_is_to_ask_sees_titles() -> None:
+    titles = [f"Page {number}" for number in range(6)]
+    reply = offer({"small_talk": "ability", "offers": titles})["response"]
+    assert "- Page 3" in reply
+    assert "- Page 4" not in reply
+    assert "no documents" in offer({"small_talk": "ability"})["response"]
+
+
+def test_a_wish_for_a_language_is_confirmed_in_it() -> None:
+    noted = {"small_talk": "wish", "memory_updates": {"language_preference": "de"}}
+    assert offer(noted)["response"] == Phrase.LANGUAGE_SET.in_language("de")
+    unknown = {"small_talk": "wish", "memory_updates": {"language_preference": "ja"}}
+    assert "Japanese" in offer(unknown)["response"]

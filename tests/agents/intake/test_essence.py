@@ -141,14 +141,6 @@ def test_refusing_every_option_keeps_the_question_open(teapot: None) -> None:
     assert writes["needs_clarification"]
 
 
-def test_what_was_declined_is_not_asked_again() -> None:
-    declined = {"question": "What is the weather?", "reason": "off_topic", "options": ["Goals"]}
-    assert understood("1", open_clarification=declined)["canonical_question"] == "Goals"
-    writes = understood("the WordPress plugin", open_clarification=declined)
-    assert writes["canonical_question"] == "the WordPress plugin"
-    assert writes["context_type"] == "new_topic"
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -198,6 +190,66 @@ def test_questions_about_ending_something_are_no_leave_taking(text: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("hello", "greeting"),
+        ("Guten Morgen!", "greeting"),
+        ("¿Qué puedes hacer?", "ability"),
+        ("help", "ability"),
+        ("Вы робот?", "nature"),
+        ("Can I talk to somebody?", "person"),
+        ("我要转人工", "person"),
+        ("merci beaucoup", "thanks"),
+        ("You are useless", "discontent"),
+    ],
+)
+def test_small_talk_is_told_from_questions(text: str, kind: str) -> None:
+    writes = understood(text)
+    assert writes["small_talk"] == kind
+    assert "clarification_result" not in writes
+    assert "needs_clarification" not in writes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Thanks, and how do I remove it again?",
+        "Hello, how do I descale the heater?",
+        "Hallo, was kostet der Business-Tarif?",
+        "Спасибо, а как удалить сайт?",
+        "你好，怎么删除网站？",
+        "Hola, ¿cómo invito a una persona?",
+        "Bonjour, comment annuler mon abonnement ?",
+        "Why?",
+        "Can you delete my account?",
+        "Are you GDPR compliant?",
+    ],
+)
+def test_who_greets_and_asks_has_asked(text: str) -> None:
+    assert "small_talk" not in understood(text, history=TEAM)
+
+
+def test_an_open_question_stays_open_while_something_else_is_said() -> None:
+    writes = understood("Are you a robot?", open_clarification=OPEN)
+    assert writes["small_talk"] == "nature"
+    assert "clarification_result" not in writes
+
+
+def test_a_standing_wish_is_noted_and_not_looked_up() -> None:
+    writes = understood("From now on please answer in German.")
+    assert writes["small_talk"] == "wish"
+    assert writes["memory_updates"]["language_preference"] == "de"
+    assert writes["memory_updates"]["topic"] == ""
+
+
+def test_a_standing_wish_leaves_the_question_beside_it_and_the_next_one() -> None:
+    writes = understood("How do I descale the heater? From now on please answer in German.")
+    assert writes["canonical_question"] == "How do I descale the heater?"
+    assert writes["memory_updates"]["language_preference"] == "de"
+    assert "German" not in writes["memory_updates"]["topic"]
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("How do I set it up?", "missing_context"),
@@ -208,8 +260,6 @@ def test_questions_about_ending_something_are_no_leave_taking(text: str) -> None
         ("Как это настроить?", "missing_context"),
         ("怎么设置它?", "missing_context"),
         ("Hoe stel ik het in?", "missing_context"),
-        ("help", "vague_request"),
-        ("hello", "vague_request"),
     ],
 )
 def test_a_first_message_about_nothing_asks_back(teapot: None, text: str, reason: str) -> None:

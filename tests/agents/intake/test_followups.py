@@ -43,7 +43,7 @@ def outcome(row: dict[str, Any], collection: str) -> dict[str, str]:
     if row.get("open"):
         payload["open_clarification"] = {"question": row["before"], "reason": "missing_context"}
     writes = distil(payload)
-    if writes.get("clarification_result") == "exit":
+    if writes.get("clarification_result") == "exit" or writes.get("small_talk") == "thanks":
         return {"taken": "exit"}
     results = search(writes["canonical_question"], collections=[collection])
     return {"taken": writes["context_type"], "document": results.passages[0].title}
