@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from agents.attributes import Evaluation, Passage, Reason, SearchStats, Unit
 from agents.contract import View, Writes, llm_agent
-from agents.documentation.passages import fitting, heading, unmentioned
+from agents.documentation.passages import absent, fitting, heading, unmentioned
 from agents.llm.model import Model
 from agents.names import Role
 from agents.words import content_words, list_languages
@@ -77,7 +77,7 @@ def coverage(view: Findings) -> Writes:
     passages = view.search_results
     words = content_words(question)
     missing = unmentioned(question, passages)
-    covered = 1 - len(missing) / len(words) if words else 0.0
+    covered = 1 - len(absent(question, passages)) / len(words) if words else 0.0
     nearness, is_far = _distance(passages, view.search_stats)
     sufficient = bool(passages) and (nearness >= 1 or (covered >= COVERED and not is_far))
     confidence = min(1.0, max(0.0, 0.5 * covered + 0.5 * min(1.0, nearness)))

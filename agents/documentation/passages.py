@@ -71,13 +71,16 @@ def fitting(passages: Iterable[Passage], limit: int) -> list[Passage]:
 
 def unmentioned(question: str, passages: Iterable[Passage | SourceReference]) -> list[str]:
     """The words that carry what the question is about and that no passage mentions, as written."""
-    mentioned_terms = {term for p in passages for term in terms(f"{p.title} {p.section} {p.text}")}
-    missing = [
-        word
-        for word in dict.fromkeys(content_words(question))
-        if stem(word) not in mentioned_terms and not is_slip(word, question)
-    ]
+    missing = [word for word in absent(question, passages) if not is_slip(word, question)]
     return subjects(question, missing)
+
+
+def absent(question: str, passages: Iterable[Passage | SourceReference]) -> list[str]:
+    """The words of the question that no passage has, function words apart, as written."""
+    mentioned_terms = {term for p in passages for term in terms(f"{p.title} {p.section} {p.text}")}
+    return [
+        word for word in dict.fromkeys(content_words(question)) if stem(word) not in mentioned_terms
+    ]
 
 
 def subjects(question: str, candidates: Sequence[str]) -> list[str]:
@@ -117,7 +120,11 @@ def is_slip(word: str, question: str) -> bool:
     return (
         len(word) <= SHORT
         or word.replace("'", "") in WITHOUT_APOSTROPHES
-        or not (is_in_use(word) or EVERY_FUNCTION_WORD.isdisjoint(slips_of(word)))
+        or not (
+            is_in_use(f"english {stem(word)}")
+            or is_in_use(f"english {word}")
+            or EVERY_FUNCTION_WORD.isdisjoint(slips_of(word))
+        )
     )
 
 

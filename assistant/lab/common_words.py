@@ -25,7 +25,7 @@ CONFIGS = {
     "pl": "simple",
     "cs": "simple",
 }
-MOST = 30000
+MOST = 20000
 BITS = 2**21
 STEMS = """
 SELECT DISTINCT unnest(tsvector_to_array(to_tsvector(%(config)s::regconfig, word)))
@@ -52,6 +52,6 @@ def write(folder: str) -> float:
     for language, config in CONFIGS.items():
         values = {"config": config, "words": words(Path(folder), language)}
         for (lexeme,) in rows(STEMS, values):
-            bits[typos.hashes(lexeme, BITS)] = True
+            bits[typos.hashes(f"{config} {lexeme}", BITS)] = True
     np.save(typos.COMMON, np.packbits(bits))
     return float(bits.mean())

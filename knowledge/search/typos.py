@@ -8,10 +8,10 @@ and words that people use although these documents do not stay as they are.
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
+from hashlib import blake2b
 from math import log
 from pathlib import Path
 from typing import NamedTuple
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +30,13 @@ ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрс
 # What a slip is worth beside the logarithm of the passages: people swap letters and leave one out
 # more often than they hit another one, and seldom miss the first.
 SWAPPED, LEFT_OUT, DOUBLED, TOO_MANY, ANOTHER, FIRST = 2.0, 2.0, 2.0, 1.0, 0.0, -3.0
-# Lexemes of the 30,000 commonest words of ten languages, as a Bloom filter with so many hashes:
-# 1 in 500 others is taken for one of them. `assistant/lab/common_words.py` wrote it.
+# Lexemes of the 20,000 commonest words of ten languages, as a Bloom filter with so many hashes:
+# 1 in 1,000 others is taken for one of them. `assistant/lab/common_words.py` wrote it.
 COMMON = Path(__file__).with_name("common_words.npy")
 HASHES = 5
 # How often the collections have a word, as each configuration stems it; a stop word stems to none.
 COUNTS = """
-SELECT word, bool_or(cardinality(lexemes) = 0), array_agg(lexeme) FILTER (WHERE lexeme <> ''),
+SELECT word, bool_or(cardinality(lexemes) = 0), array_agg(config || ' ' || lexeme),
     coalesce(max((
         SELECT count(*) FROM (
             SELECT FROM knowledge_posting AS posting
@@ -56,7 +56,7 @@ class KnownWord(NamedTuple):
 
     word: str
     is_stop_word: bool  # in one of their languages
-    lexemes: list[str] | None
+    lexemes: list[str]  # each behind its configuration
     passages: int  # that have it, at most READ
 
 
@@ -147,11 +147,11 @@ def slips_of(word: str) -> dict[str, float]:
 
 def is_common(word: KnownWord) -> bool:
     """Tell whether people use the word, whatever the documents do."""
-    return any(is_in_use(lexeme) for lexeme in word.lexemes or ())
+    return any(is_in_use(lexeme) for lexeme in word.lexemes)
 
 
 def is_in_use(lexeme: str) -> bool:
-    """Tell whether a lexeme is of one of the commonest words of ten languages."""
+    """Tell whether a lexeme, "english comply", is of one of the commonest words."""
     bits = common_words()
     return bool(bits[hashes(lexeme, len(bits))].all())
 
@@ -163,5 +163,6 @@ def common_words() -> NDArray[np.bool_]:
 
 
 def hashes(word: str, size: int) -> list[int]:
-    """Return the places of a word in a filter of so many bits."""
-    return [crc32(f"{number} {word}".encode()) % size for number in range(HASHES)]
+    """Return the places of a lexeme in a filter of so many bits."""
+    digest = blake2b(word.encode(), digest_size=4 * HASHES).digest()
+    return [int.from_bytes(digest[at : at + 4]) % size for at in range(0, len(digest), 4)]

@@ -27,7 +27,7 @@ def test_passages_that_mention_everything_are_sufficient() -> None:
 def test_terms_no_passage_mentions_are_missing() -> None:
     writes = judged("How do I replace the steam wand gasket?", PASSAGES[1:])
     assert writes["evaluation"]["sufficient"] is False
-    assert writes["limitations"] == ["replace", "steam", "wand", "gasket"]
+    assert writes["limitations"] == ["gasket"]
     assert writes["refined_query"] == "replace steam wand gasket"
 
 

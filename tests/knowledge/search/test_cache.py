@@ -45,7 +45,7 @@ def test_an_equal_search_finds_the_same_without_searching(ingested: Path) -> Non
     assert (first.stats["cached"], again.stats["cached"]) == (False, True)
     assert same(first, again)
     assert again.stats["confidence"] == first.stats["confidence"]
-    assert set(again.stats["ms"]) == {"scope", "selection"}
+    assert set(again.stats["ms"]) == {"scope", "typos", "selection"}
 
 
 @pytest.mark.parametrize(
