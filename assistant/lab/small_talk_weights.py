@@ -1,7 +1,7 @@
 """Small talk weights: trains what tells small talk from questions.
 
 `python3 -m assistant.lab.small_talk_weights FOLDER`, with checkouts of the repositories below in
-FOLDER, writes `agents/ending/small_talk.npz`. `docs/asking.md` names the sets and licences.
+FOLDER, writes `agents/ending/small_talk.npz`. `docs/architecture.md` names the sets and licences.
 """
 
 import json

@@ -200,3 +200,23 @@ def test_who_waits_for_an_overdue_turn_ends_it_without_a_sweeper() -> None:
     Envelope.objects.update(deadline=envelope.create_ts - timedelta(seconds=9))
     envelope.refresh_from_db()
     assert wait(envelope).status == Status.EXPIRED
+
+
+@pytest.mark.parametrize(("result", "stays"), [(None, True), ("exit", False)])
+def test_small_talk_leaves_an_open_question_as_it_was_unless_the_user_leaves(
+    result: str | None, stays: bool
+) -> None:
+    asked = {"canonical_question": "How do I set it up?", "clarification_reason": "missing_context"}
+    end(ask("How do I set it up?", NOBODY, session="s"), Status.AWAITING_USER, **asked)
+    second = ask("Are you a robot?", NOBODY, session="s")
+    end(second, small_talk="nature", clarification_result=result, response="A robot.")
+    assert (conversation(second).open_clarification is not None) == stays
+    assert conversation(second).clarification_rounds == int(stays)
+
+
+def test_a_refusal_leaves_nothing_open_and_counts_no_round() -> None:
+    for _ in range(4):
+        envelope = ask("What is the weather?", NOBODY, session="s")
+        end(envelope, clarification_reason="off_topic", response="I can't help with that.")
+    assert conversation(envelope).open_clarification is None
+    assert conversation(envelope).clarification_rounds == 0

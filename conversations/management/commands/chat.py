@@ -17,8 +17,11 @@ from conversations.services import Asker, Filters, ask, checked, wait
 from conversations.terminal import watch, workers
 from knowledge.collections import collections_named
 from knowledge.errors import UnknownCollection
+from knowledge.models import Document
 
 ANSWERED, FAILED, CLARIFICATION = 0, 1, 3
+# Who sits at the terminal can add documents; a visitor only hears that there are none.
+NOTHING_TO_READ = "No documents yet. Add some: python3 manage.py ingest PATH_OR_URL"
 
 
 class Command(BaseCommand):
@@ -89,6 +92,8 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(result, indent=2, ensure_ascii=False))
         else:
             self._show(result)
+        if not Document.objects.exists():
+            self.console.print(NOTHING_TO_READ)
         return exit_code(result)
 
     def _show(self, result: dict[str, Any]) -> None:
