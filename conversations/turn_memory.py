@@ -146,6 +146,8 @@ def remember(sender: object, envelope: Envelope, **_: Any) -> None:
     _store_learnt(conversation, payload)
     if not _is_beside(payload):
         _store_open_question(conversation, envelope)
+    is_open = conversation.open_clarification is not None
+    conversation.status = Conversation.Status.AWAITING_USER if is_open else Conversation.Status.OPEN
     if envelope.status in {Status.COMPLETED, Status.AWAITING_USER}:
         conversation.last_agent = _last_on_a_route(envelope) or conversation.last_agent
     conversation.save()
@@ -158,7 +160,6 @@ def _is_beside(payload: dict[str, Any]) -> bool:
 
 def _store_open_question(conversation: Conversation, envelope: Envelope) -> None:
     is_open = envelope.status == Status.AWAITING_USER
-    conversation.status = Conversation.Status.AWAITING_USER if is_open else Conversation.Status.OPEN
     conversation.open_clarification = _open_question(envelope.payload) if is_open else None
     conversation.clarification_rounds = conversation.clarification_rounds + 1 if is_open else 0
 

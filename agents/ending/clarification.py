@@ -19,7 +19,7 @@ from agents.attributes import (
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import normalised, without_markers
-from agents.documentation.passages import searched_for
+from agents.documentation.passages import searched_for, unmentioned
 from agents.intake.history import history_blocks
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
@@ -82,6 +82,7 @@ class Request(View):
     search_stats: SearchStats = {}
     history: list[Remark] = []
     clarification_rounds: int = 0
+    canonical_question: str = ""
     offers: list[str] = []
     open_clarification: OpenQuestion | None = None
     translation_confidence: float | None = None
@@ -242,9 +243,10 @@ def _paragraphs(view: Request, reason: Reason, offered: Sequence[str], language:
     passages = view.search_results
     opening = [reason_text(reason, language)]
     if reason in PARTICULAR:
-        opening.extend(filter(None, [_message(view)]))
         languages = sorted({p.language for p in passages} - {base_language(language)})
-        if languages and view.translation_confidence == 0:
+        is_foreign = bool(languages) and view.translation_confidence == 0
+        opening.extend(filter(None, [_message(view) or ("" if is_foreign else _missing(view))]))
+        if is_foreign:
             opening.append(
                 Phrase.NOT_TRANSLATED.in_language(language, languages=", ".join(languages))
             )
@@ -261,6 +263,14 @@ def _paragraphs(view: Request, reason: Reason, offered: Sequence[str], language:
     if base_language(language) == ENGLISH:
         paragraphs.extend(_questions(view))
     return paragraphs
+
+
+def _missing(view: Request) -> str:
+    """Names what the question is about and nothing that was found speaks of."""
+    words = unmentioned(view.canonical_question, view.search_results) if view.search_results else []
+    if not words:
+        return ""
+    return Phrase.NOT_COVERED.in_language(view.language, missing=", ".join(words))
 
 
 def _lead(view: Request, reason: Reason) -> Phrase:

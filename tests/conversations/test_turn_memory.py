@@ -212,6 +212,8 @@ def test_small_talk_leaves_an_open_question_as_it_was_unless_the_user_leaves(
     end(second, small_talk="nature", clarification_result=result, response="A robot.")
     assert (conversation(second).open_clarification is not None) == stays
     assert conversation(second).clarification_rounds == int(stays)
+    waits = Conversation.Status.AWAITING_USER if stays else Conversation.Status.OPEN
+    assert conversation(second).status == waits
 
 
 def test_a_refusal_leaves_nothing_open_and_counts_no_round() -> None:

@@ -162,6 +162,12 @@ def test_a_refusal_names_the_scope_and_never_says_that_it_stops_asking(settings:
     assert "stop asking" not in response
 
 
+def test_what_nothing_found_speaks_of_is_named() -> None:
+    payload = {"search_results": PASSAGES, "canonical_question": "What are the fees in Canada?"}
+    response = ask_back(Reason.INSUFFICIENT_CONTEXT, **payload)["response"]
+    assert "do not mention: fees, canada." in response
+
+
 def test_without_any_document_it_says_so_instead_of_asking() -> None:
     writes = ask_back(Reason.INSUFFICIENT_CONTEXT, search_stats={"chunks": 0})
     assert writes["response"].startswith("There are no documents here yet")
