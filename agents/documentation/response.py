@@ -15,6 +15,7 @@ from agents.documentation.citations.check import (
 from agents.documentation.citations.statements import whole
 from agents.documentation.extraction import Quotation, quotation
 from agents.documentation.passages import (
+    absent,
     heading,
     unmentioned,
     with_heading,
@@ -227,7 +228,8 @@ def _ask_back(view: Assignment) -> Writes:
     if missing:
         language = view.language
         message = Phrase.NOT_COVERED.in_language(language, missing=", ".join(missing))
-    partly = missing and len(missing) < len(set(content_words(question)))
+    lost = absent(question, view.source_references)
+    partly = missing and len(lost) < len(set(content_words(question)))
     reason = Reason.MISSING_DETAILS if partly else Reason.INSUFFICIENT_CONTEXT
     return _clarification(reason, message)
 

@@ -116,7 +116,7 @@ def answer(role: str, failure: str, sensible: Sensible) -> str:
     envelope = ask()
     case = f"{role}, {failure}: {envelope.status}, {envelope.payload.get('response', '')!r}"
     if role == Role.GUARDRAILS and failure in PROVOKED:
-        assert envelope.status == Status.AWAITING_USER, case
+        assert envelope.status == Status.COMPLETED, case
         assert envelope.payload["clarification_reason"] == "scope_unclear", case
         assert envelope.payload["response"], case
         return "declined"
@@ -131,7 +131,7 @@ def fixed_words(role: str, failure: str, sensible: Sensible) -> str:
     """A question back, in fixed words."""
     sensible.says("guardrails", {"guardrails_passed": False, "category": "off_topic"})
     envelope = ask("What is the weather in Paris?")
-    assert envelope.status == Status.AWAITING_USER, failure
+    assert envelope.status == Status.COMPLETED, failure
     assert envelope.payload["response"], failure
     assert role in envelope.steps.exclude(degraded="").values_list("role", flat=True), failure
     return "fixed words"

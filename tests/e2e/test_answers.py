@@ -32,7 +32,7 @@ def test_a_question_the_documents_cannot_answer_is_declined_with_suggestions(
     docent: Docent,
 ) -> None:
     reply = docent.ask("What is the weather in Paris today?")
-    assert reply["status"] == "awaiting_user"
+    assert reply["status"] == "completed"
     assert reply["last_agent"] == "clarification"
     assert any("Teapot" in s or "Brewing" in s or "app" in s for s in reply["suggested_actions"])
 

@@ -33,7 +33,7 @@ def calm(server: Sensible, deaths: Path) -> None:
 def test_a_clarification_that_dies_after_its_reply_asks_once(
     docent: Docent, server: Sensible, deaths: Path
 ) -> None:
-    server.says("guardrails", {"category": "off_topic", "confidence": 1.0})
+    server.says("essence", {"unclear": "missing_context"})
     server.says("clarification", {"message": "I know the Teapot. What about it?"})
     reply = answered(docent, deaths, "after_journal clarification")
     assert "I know the Teapot." in reply["reply"]

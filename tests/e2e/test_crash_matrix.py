@@ -198,7 +198,7 @@ def test_the_manager_dies_around_the_commit_that_ends_a_turn_and_all_of_it_is_th
     docent: Docent, server: Sensible, deaths: Path, ends: str
 ) -> None:
     if ends == "awaiting_user":
-        server.says("guardrails", {"category": "off_topic", "confidence": 1.0})
+        server.says("essence", {"unclear": "missing_context"})
         server.says("clarification", {"message": "I know the Teapot. What about it?"})
     reply = answered(docent, deaths, "before_commit_of_end manager", "after_commit_of_end manager")
     assert_once(docent, server, reply, ends=ends)

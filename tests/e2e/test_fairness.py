@@ -128,7 +128,7 @@ def test_a_role_that_waits_for_its_model_takes_no_thread_from_the_others(
             "guardrails", lambda asked: off_topic if DECLINED in asked.user else {"passed": True}
         )
         assert ended(docent, light, "/help")["status"] == "completed"
-        assert ended(docent, light, DECLINED)["status"] == "awaiting_user"
+        assert ended(docent, light, DECLINED)["status"] == "completed"
         assert under_way(docent, turns) == LIMIT
         assert states(docent) == (AT_ONCE, LIMIT - AT_ONCE)
         assert gates.asked == [SLOW] * AT_ONCE

@@ -159,7 +159,7 @@ def test_a_weather_question_is_declined_politely(docent: Docent, server: Sensibl
         },
     )
     reply = docent.ask("What is the weather in Paris today?")
-    assert reply["status"] == "awaiting_user"
+    assert reply["status"] == "completed"
     assert reply["state_excerpt"]["clarification_reason"] == "off_topic"
     assert calls(docent, reply) == [*INTAKE, "clarification"]
     assert reply["suggested_actions"]

@@ -151,7 +151,7 @@ def test_a_changed_role_may_take_another_way(models: Sensible, envelope: Envelop
     sides = replayed(envelope, prompts={"guardrails": reworded("guardrails")})
     assert "clarification" in sides["route"]["now"]
     assert "clarification" not in sides["route"]["then"]
-    assert sides["status"]["now"] == "awaiting_user"
+    assert sides["status"]["now"] == "completed"
 
 
 def rows(envelope: Envelope) -> str:
