@@ -25,7 +25,15 @@ from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.schema import NonEmpty
 from agents.names import Role
-from agents.words import ENGLISH, Phrase, base_language, capabilities, english_name, reason_text
+from agents.words import (
+    ENGLISH,
+    Phrase,
+    base_language,
+    capabilities,
+    english_name,
+    reason_text,
+    words,
+)
 from prompts.prompt import Block, Prompt
 
 PROMPT = Prompt(
@@ -184,6 +192,8 @@ def _candidates(view: Request, most: int = MOST_OPTIONS) -> list[str]:
     if view.clarification_reason in DECLINING_REASONS:
         return _distinct(map(plain, view.offers), most)
     near = view.clarification_reason not in PARTICULAR or _is_near(view)
+    if view.canonical_question and not words(view.canonical_question):
+        near = False  # what is near to signs alone is so by chance
     places = options(view.search_results, most) if near else []
     open_question = view.open_clarification
     return [] if open_question and places == open_question.options else places
@@ -267,10 +277,11 @@ def _paragraphs(view: Request, reason: Reason, offered: Sequence[str], language:
 
 def _missing(view: Request) -> str:
     """Names what the question is about and nothing that was found speaks of."""
-    words = unmentioned(view.canonical_question, view.search_results) if view.search_results else []
-    if not words:
+    passages = view.search_results
+    names = unmentioned(view.canonical_question, passages) if passages else []
+    if not names:
         return ""
-    return Phrase.NOT_COVERED.in_language(view.language, missing=", ".join(words))
+    return Phrase.NOT_COVERED.in_language(view.language, missing=", ".join(names))
 
 
 def _lead(view: Request, reason: Reason) -> Phrase:

@@ -168,6 +168,11 @@ def test_what_nothing_found_speaks_of_is_named() -> None:
     assert "do not mention: fees, canada." in response
 
 
+def test_to_signs_alone_nothing_is_offered() -> None:
+    signs = {"search_results": PASSAGES, "canonical_question": "?!"}
+    assert "- Warranty" not in ask_back(Reason.VAGUE_REQUEST, **signs)["response"]
+
+
 def test_without_any_document_it_says_so_instead_of_asking() -> None:
     writes = ask_back(Reason.INSUFFICIENT_CONTEXT, search_stats={"chunks": 0})
     assert writes["response"].startswith("There are no documents here yet")
