@@ -54,6 +54,17 @@ def offer(view: Situation) -> Writes:
     }
 
 
+def hint(text: str, routes: Sequence[Route]) -> Route | None:
+    """Return the route that a text is nearest to; None when it is nearer to none of them."""
+    kinds = {f"route_{route}": route for route in [*routes, Route.FALLBACK]}
+    try:
+        (kind_votes,) = votes([text], list(kinds))
+    except EmbeddingUnavailable:
+        return None
+    best = kinds[max(kinds, key=lambda kind: kind_votes[kind])]
+    return None if best is Route.FALLBACK else best
+
+
 def _reply(view: Situation) -> str:
     language, talk = view.language, view.small_talk
     if talk == "ability":
