@@ -17,6 +17,7 @@ from agents.documentation.extraction import Quotation, quotation
 from agents.documentation.passages import (
     absent,
     heading,
+    searched_for,
     unmentioned,
     with_heading,
     with_sources,
@@ -135,6 +136,8 @@ def _quoted(view: Assignment, quoted: Quotation, names: Sequence[str], certainty
     # Titles and quotes stay as they are; that they do is said once.
     elif base_language(language) != ENGLISH:
         parts.insert(0, Phrase.QUOTED.in_language(language))
+    if note := searched_for(view.search_stats, language):
+        parts.insert(0, note)
     reference = quoted.reference
     evidence = Evidence([reference])
     return with_sources("\n\n".join(parts), [reference], language) | {

@@ -137,7 +137,7 @@ SURELY, MOST_PAIRS, PLAIN_PAIRS = 0.97, 8000, 5
 # Short sentences that ask or tell something: those of interfaces, and questions.
 INTERFACES = ("admin", "auth")
 LANGUAGES = ("de", "es", "fr", "ru", "zh_Hans", "pl", "cs", "it", "pt", "nl", "sv", "tr", "uk")
-MOST_QUESTIONS, MOST_WORDS = 990, 6000
+MOST_QUESTIONS = 990
 # Small talk before a question leaves a question.
 JOINED = 12000
 WEIGHTIEST = (
@@ -236,13 +236,6 @@ def interfaces() -> Iterator[Row]:
             for said in re.findall(r'^msgstr "(.+)"$', text, re.MULTILINE):
                 if "%" not in said and "\\" not in said:
                     yield said, QUESTION
-
-
-def single_words(rows: Iterable[Row], dice: random.Random) -> Iterator[Row]:
-    """Yield words of questions by themselves: who types one word looks it up."""
-    found = {word for text, _ in rows for word in re.findall(r"[^\W\d_]{5,}", text)}
-    for word in dice.sample(sorted(found), min(len(found), MOST_WORDS)):
-        yield dice.choice(("{}", "{}?", "{} ?", "\u00bf{}?")).format(word), QUESTION
 
 
 def seeds() -> Iterator[Row]:
@@ -356,10 +349,9 @@ def gather(folder: Path) -> list[Row]:
         path = f"data/nlu/chitchat/nlu_chitchat_{name}.md"
         rows += rasa(read(folder, "Albert-91/BARF-o-bot", path), POLISH)
     own = list(seeds())
-    dice = random.Random(7)  # noqa: S311 no secret
-    rows += single_words([*xquad(folder), *interfaces(), *banking(folder)], dice)
     rows += pairs(folder, fit([*rows, *own * 4]))
     rows += own * 4
+    dice = random.Random(7)  # noqa: S311 no secret
     rows += [*joined(rows, dice), *both([*own, *clinc(folder, ("train",))], dice)]
     return [row for row in rows if row[0].strip()]
 

@@ -90,6 +90,12 @@ def test_the_sources_are_listed_with_section_file_and_version() -> None:
     assert writes["sources_used"][0]["title"] == "Care"
 
 
+def test_words_searched_for_instead_of_typed_ones_are_told_first() -> None:
+    stats = {"certainty": 0.9, "corrected": {"machne": "machine"}}
+    response = answered("How do I descale the machine?", search_stats=stats)["response"]
+    assert response.startswith("Searched for: machine.")
+
+
 def test_nothing_is_said_twice() -> None:
     writes = answered("What does the warranty cover?", search_results=[PASSAGES[1], PASSAGES[1]])
     quotes = [citation["quote"] for citation in writes["citations_used"]]
