@@ -1,0 +1,30 @@
+"""Classifier: a trained layer is kept, found again, and gives probabilities."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from knowledge.embedding import encode
+from knowledge.embedding.classifier import Layer, probabilities, save
+
+
+def test_what_is_near_to_the_weights_of_a_kind_is_most_likely_of_it(tmp_path: Path) -> None:
+    weights = 10 * encode(["Hello there!", "How do I export my data?"])
+    path = tmp_path / "tone.npz"
+    save(Layer(("greeting", "question"), weights, np.zeros(2, np.float32)), path)
+    greeting, question = probabilities(path, ["Hello!", "How can I export the data?"])
+    assert greeting["greeting"] > 0.9
+    assert question["question"] > 0.9
+    assert sum(greeting.values()) == pytest.approx(1)
+
+
+def test_a_bias_says_what_is_likely_beforehand() -> None:
+    even = Layer(("a", "b"), np.zeros((2, 3), np.float32), np.zeros(2, np.float32))
+    vectors = np.eye(3, dtype=np.float32)
+    assert even.probabilities(vectors) == pytest.approx(0.5)
+    biased = even._replace(biases=np.log(np.array([3, 1], np.float32)))
+    assert biased.probabilities(vectors)[:, 0] == pytest.approx(0.75)
+    # Far apart scores neither overflow nor become nothing.
+    sure = even._replace(biases=np.array([1000, 0], np.float32))
+    assert sure.probabilities(vectors)[:, 0] == pytest.approx(1)
