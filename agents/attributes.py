@@ -254,6 +254,7 @@ WORK: dict[str, Any] = {
     "small_talk": SmallTalk | None,
     "wordings": Wordings,
     "guardrails_passed": bool,
+    "guardrails_verdict": Literal["safe", "suspected", "unsafe"],
     "within_scope": bool,
     "guardrails_confidence": Unit,
     "guardrails_analysis": str,

@@ -56,6 +56,8 @@ ANSWER = (
     "answer_form",
     "suggested_actions",
 )
+# What search says of what it found when the collection answers the question.
+ANSWERED = ("excellent", "good")
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,19 @@ def _clarify(payload: Payload, *roles: Role) -> Decision | None:
                 "clarification_message": request["message"],
             }
             if role is Role.GUARDRAILS:
-                notes |= dict.fromkeys(RESULTS_OF_INTAKE)
+                notes |= dict.fromkeys((*RESULTS_OF_INTAKE, *ANSWER))
             if role in {Role.RESPONSE, Role.QUALITY}:
                 notes |= dict.fromkeys(ANSWER)
             return _send(Role.CLARIFICATION, **notes)
     return None
+
+
+def _decline(payload: Payload) -> Decision | None:
+    """Decline what is clearly unsafe, and what is only suspected unless the documents answer it."""
+    suspected = payload.get("guardrails_verdict") == "suspected"
+    if suspected and payload.get("search_quality") in ANSWERED:
+        return None
+    return _clarify(payload, Role.GUARDRAILS)
 
 
 def start(payload: Payload) -> Decision:
@@ -144,8 +154,12 @@ def _router(payload: Payload) -> tuple[Role, ...]:
 
 
 def guardrails(payload: Payload) -> Decision:
-    """One after another: refused, or on to the router, or straight to search."""
-    if request := _clarify(payload, Role.GUARDRAILS):
+    """One after another: refused, or on to the router, or straight to search.
+
+    What is only suspected goes on, too: what search finds decides.
+    """
+    suspected = payload.get("guardrails_verdict") == "suspected"
+    if not suspected and (request := _clarify(payload, Role.GUARDRAILS)):
         return request
     if _router(payload):
         return _send(Role.ROUTER)
@@ -155,15 +169,15 @@ def guardrails(payload: Payload) -> Decision:
 def router(payload: Payload) -> Decision:
     """One after another: a vague question waits, a routed or doubtful one is looked up."""
     if request := _clarify(payload, Role.ROUTER):
-        return request
+        return _decline(payload) or request
     if payload.get("route") == Route.FALLBACK and _is_sure(payload):
-        return _send(Role.FALLBACK)
+        return _decline(payload) or _send(Role.FALLBACK)
     return _send(Role.SEARCH, search_rounds=1)
 
 
 def intake(payload: Payload) -> Decision:
     """All three returned: the gravest question to the user comes first, then the route."""
-    if request := _clarify(payload, Role.GUARDRAILS, Role.ESSENCE, Role.ROUTER):
+    if request := _decline(payload) or _clarify(payload, Role.ESSENCE, Role.ROUTER):
         return request
     return search(payload)
 
@@ -174,7 +188,7 @@ def _is_sure(payload: Payload) -> bool:
 
 def search(payload: Payload) -> Decision:
     """Excellent passages go to the answer, others to the evaluator."""
-    if request := _clarify(payload, Role.ESSENCE, Role.SEARCH):
+    if request := _decline(payload) or _clarify(payload, Role.ESSENCE, Role.SEARCH):
         return request
     found = payload.get("search_quality")
     # A router in doubt does not throw away what search found.

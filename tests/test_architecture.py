@@ -47,6 +47,7 @@ TINY = {
 LONELY = {
     "agents.admin": "Django looks for it",
     "agents.documentation.streaming": "what may be shown while a model writes",
+    "agents.intake.guardrails": "a role",
     "agents.management.commands.trace": "a command",
     "agents.steps.preload": "loads what no other process needs",
     "agents.steps.sweeper": "a process",

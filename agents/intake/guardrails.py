@@ -1,18 +1,24 @@
-"""Guardrails: decides whether a question is safe and in scope."""
+"""Guardrails: decides whether a question is safe and in scope, and how sure that is."""
 
-from typing import Literal
+import math
+import textwrap
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 from django.conf import settings
 from pydantic import BaseModel
 
 from agents.attributes import Reason, Unit
 from agents.contract import View, Writes, llm_agent
-from agents.intake.exemplars import UNSAFE, worst
 from agents.intake.history import day, stamp
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure
 from agents.names import Role
+from knowledge.embedding import encode
+from knowledge.embedding.classifier import probabilities
 from knowledge.errors import EmbeddingUnavailable
+from knowledge.sentences import split_message
 from prompts.prompt import Prompt
 
 PROMPT = Prompt(
@@ -25,14 +31,49 @@ PROMPT = Prompt(
     "translated",
     "original",
 )
-# By how much the votes for a kind must exceed the benign ones, as the cosine of one exemplar.
-# Measured on 2,000 real support questions (at most 1 % declined at "medium"), 250 harmless
-# questions that sound dangerous, 200 dangerous ones and 200 attempts at injection.
-THRESHOLDS = {"low": 0.55, "medium": 0.48, "high": 0.42}
-# So far beyond the threshold a question is declined even if a model lets it pass: it may have been
-# talked into that. At "medium" none of 1,388 real questions lies there, 9 of 250 harmless ones that
-# sound dangerous, 95 of 200 dangerous ones and 47 of 251 attempts at injection.
-CLEARLY = 0.12
+# Trained by `assistant.lab.guardrails_fit`, the kinds are "safe" and the names of UNSAFE.
+LAYER = Path(__file__).with_name("guardrails.npz")
+UNSAFE = (Reason.HARMFUL_CONTENT, Reason.SYSTEM_ABUSE, Reason.INAPPROPRIATE)
+SAFE = "safe"
+# From which odds on, as logarithm of the kind's against those of "safe", a question is suspected
+# at "medium". Chosen on XSTest, PurpleLlama's injections and 7,300 support questions: of XSTest's
+# harmless ones 7 % are suspected, of the support questions 0.1 %, and of the questions of XQuAD in
+# 12 languages 0.1 %. `docs/guardrails.md` has what sets say that were used once.
+MEDIUM = {
+    Reason.HARMFUL_CONTENT: 3.2,
+    Reason.SYSTEM_ABUSE: 0.5,
+    Reason.INAPPROPRIATE: 2.5,
+}
+STRICTNESS = {"low": 1.0, "medium": 0.0, "high": -1.0}
+# So far beyond that it is clear, whatever search finds.
+CLEARLY = 1.5
+# So far beyond it, at any strictness, it is declined even if a model lets it pass, which may have
+# been talked into that: of the 10,000 harmless texts above 1 in 5,000, of XSTest's none.
+OVERRULING = 3.5
+# A part of a longer text is judged by itself as well, with more reserve: there are many of them.
+RESERVE = 2.0
+MOST_PARTS = 24
+LONGEST_PART = 600  # characters, which the window of the embedding model holds
+# A model that is less sure of a refusal than this only suspects.
+CERTAIN = 0.9
+# Below this cosine to the description of the scope a question may be none of its business: one in
+# seven of 187 questions about a cloud lies there, and more than half of 200 about anything.
+IN_SCOPE = 0.05
+
+
+class Verdict(StrEnum):
+    """How a question is judged; what is suspected passes when the documents answer it."""
+
+    SAFE = "safe"
+    SUSPECTED = "suspected"
+    UNSAFE = "unsafe"
+
+
+class Suspicion(NamedTuple):
+    """The kind of unsafe question a text is most likely, and how far beyond MEDIUM."""
+
+    reason: Reason
+    excess: float
 
 
 class Question(View):
@@ -59,6 +100,7 @@ class Judgement(BaseModel):
     reads=Question,
     writes=(
         "guardrails_passed",
+        "guardrails_verdict",
         "within_scope",
         "guardrails_confidence",
         "guardrails_analysis",
@@ -67,42 +109,100 @@ class Judgement(BaseModel):
 def judge(view: Question, llm: Model) -> Writes:
     """Let the model judge safety and scope in one call. Raises ModelFailure."""
     judgement = _judged(view, llm)
-    unscoped = judgement.category == "out_of_scope" and not settings.DOMAIN_SCOPE
-    if judgement.category != "none" and not unscoped:
-        return _declined(Reason(judgement.category), judgement.confidence, judgement.analysis)
-    return _overruled(view) or _passed(judgement.confidence, judgement.analysis)
+    confidence, analysis = judgement.confidence, judgement.analysis
+    if judgement.category == "none":
+        return _overruled(view) or _passed(confidence, analysis)
+    reason = Reason(judgement.category)
+    if reason in UNSAFE:
+        sure = confidence >= CERTAIN
+        verdict = Verdict.UNSAFE if sure else Verdict.SUSPECTED
+        return _declined(verdict, reason, confidence, analysis)
+    # Without a stated scope nothing is outside of it.
+    if not settings.DOMAIN_SCOPE:
+        return _overruled(view) or _passed(confidence, analysis)
+    return _overruled(view) or _declined(Verdict.SUSPECTED, reason, confidence, analysis)
 
 
 @judge.without_model
 def compare(view: Question) -> Writes:
-    """Pass a question unless it is clearly nearer to a declined kind than to a benign one.
-
-    The exemplars are mostly English, as is what the embedding model understands: other
-    languages pass unless they are close to the few foreign exemplars there are.
-    """
-    question, message = _texts(view)
+    """Judge safety by the trained layer, and scope by the nearness to its description."""
     try:
-        reason, nearness = worst(question, message)
+        reason, excess = suspicion(*_texts(view))
+        scope = _nearness_to_scope(_texts(view)[0])
     except EmbeddingUnavailable as error:
         # What cannot be judged is declined politely rather than let through.
-        return _declined(Reason.SCOPE_UNCLEAR, 0.0, f"not judged: {error}")
-    threshold = THRESHOLDS[settings.GUARDRAILS_STRICTNESS]
-    confidence = min(1.0, 0.5 + abs(nearness - threshold))
-    analysis = f"{reason.value}: {nearness:.2f} of {threshold:.2f}"
-    if nearness >= threshold:
-        return _declined(reason, confidence, analysis)
-    return _passed(confidence, analysis)
+        return _declined(Verdict.UNSAFE, Reason.SCOPE_UNCLEAR, 0.0, f"not judged: {error}")
+    excess -= STRICTNESS[settings.GUARDRAILS_STRICTNESS]
+    analysis = f"{reason.value}: {excess:+.1f} beyond what is suspicious"
+    if excess >= 0:
+        verdict = Verdict.UNSAFE if excess >= CLEARLY else Verdict.SUSPECTED
+        return _declined(verdict, reason, _probability(excess), analysis)
+    if scope < IN_SCOPE:
+        analysis = f"nearness to the scope: {scope:.2f} of {IN_SCOPE:.2f}"
+        return _declined(Verdict.SUSPECTED, Reason.OUT_OF_SCOPE, 0.5, analysis)
+    return _passed(_probability(-excess), analysis)
 
 
 @judge.after_failure
 def doubt(view: Question, failure: ModelFailure) -> Writes:
-    """Let the exemplars judge when no model could be asked at all.
+    """Let the trained layer judge when no model could be asked at all.
 
-    A failure that the question itself may have provoked is a polite refusal.
+    A failure that the question itself may have provoked is suspicious, whatever the layer says.
     """
-    if failure.outage:
-        return compare(view)
-    return _declined(Reason.SCOPE_UNCLEAR, 0.0, f"not judged: {failure.outcome}")
+    writes = compare(view)
+    if failure.outage or not writes["guardrails_passed"]:
+        return writes
+    return _declined(Verdict.SUSPECTED, Reason.SCOPE_UNCLEAR, 0.0, f"not judged: {failure.outcome}")
+
+
+def suspicion(question: str, message: str) -> Suspicion:
+    """Return what is most suspicious of a question and of the words of the user it was made from.
+
+    Raises EmbeddingUnavailable.
+    """
+    whole = f"{question}\n{message}" if message not in question else question
+    texts = [question, *parts(whole)]
+    return max(
+        (
+            Suspicion(reason, _odds(likely, reason) - MEDIUM[reason] - (RESERVE if place else 0))
+            for place, likely in enumerate(probabilities(LAYER, texts))
+            for reason in MEDIUM
+        ),
+        key=lambda each: each.excess,
+    )
+
+
+def parts(text: str) -> list[str]:
+    """Return the sentences of a text, long ones cut, and at most MOST_PARTS of them.
+
+    Neighbours are joined where there are more, so that none is left out; a single sentence has
+    no parts.
+    """
+    sentences = [
+        line for sentence in split_message(text) for line in textwrap.wrap(sentence, LONGEST_PART)
+    ]
+    together = math.ceil(len(sentences) / MOST_PARTS)
+    joined = [
+        " ".join(sentences[place : place + together])
+        for place in range(0, len(sentences), max(1, together))
+    ]
+    return joined if len(joined) > 1 else []
+
+
+def _odds(likely: dict[str, float], reason: Reason) -> float:
+    return math.log(max(likely[reason], 1e-9) / max(likely[SAFE], 1e-9))
+
+
+def _probability(excess: float) -> float:
+    return 1 / (1 + math.exp(-excess))
+
+
+def _nearness_to_scope(question: str) -> float:
+    """The cosine of the question to the stated scope; 1 without one."""
+    if not settings.DOMAIN_SCOPE:
+        return 1.0
+    scope, vector = encode([f"{settings.DOMAIN_NAME} {settings.DOMAIN_SCOPE}", question])
+    return float(scope @ vector)
 
 
 def _judged(view: Question, llm: Model) -> Judgement:
@@ -124,17 +224,15 @@ def _judged(view: Question, llm: Model) -> Judgement:
 
 
 def _overruled(view: Question) -> Writes | None:
-    """The refusal of what is clearly unsafe by the exemplars, whatever a model says."""
-    question, message = _texts(view)
+    """The refusal of what is clearly unsafe by the trained layer, whatever a model says."""
     try:
-        reason, nearness = worst(question, message)
+        reason, excess = suspicion(*_texts(view))
     except EmbeddingUnavailable:
         return None
-    excess = nearness - THRESHOLDS[settings.GUARDRAILS_STRICTNESS]
-    if reason not in UNSAFE or excess < CLEARLY:
+    if excess < OVERRULING:
         return None
-    analysis = f"passed by the model, but {reason.value} by the exemplars: {nearness:.2f}"
-    return _declined(reason, min(1.0, 0.5 + excess), analysis)
+    analysis = f"passed by the model, but {reason.value}: {excess:+.1f} beyond what is suspicious"
+    return _declined(Verdict.UNSAFE, reason, _probability(excess), analysis)
 
 
 def _texts(view: Question) -> tuple[str, str]:
@@ -146,15 +244,17 @@ def _texts(view: Question) -> tuple[str, str]:
 def _passed(confidence: float, analysis: str) -> Writes:
     return {
         "guardrails_passed": True,
+        "guardrails_verdict": Verdict.SAFE,
         "within_scope": True,
         "guardrails_confidence": confidence,
         "guardrails_analysis": analysis,
     }
 
 
-def _declined(reason: Reason, confidence: float, analysis: str) -> Writes:
+def _declined(verdict: Verdict, reason: Reason, confidence: float, analysis: str) -> Writes:
     return {
         "guardrails_passed": False,
+        "guardrails_verdict": verdict,
         "within_scope": reason in UNSAFE,
         "guardrails_confidence": confidence,
         "guardrails_analysis": analysis,

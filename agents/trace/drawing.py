@@ -22,6 +22,7 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
     "enabled_routes": ([Route.DOCUMENTATION], [Route.DOCUMENTATION, Route.FALLBACK]),
     "route": (None, Route.DOCUMENTATION, Route.FALLBACK),
     "route_confidence": (0.3, 0.9),
+    "guardrails_verdict": ("safe", "suspected"),
     "search_quality": ("excellent", "good", "poor"),
     "search_rounds": (1, 99),
     "evaluation": ({"sufficient": True}, {"sufficient": False}),

@@ -129,7 +129,7 @@ def answer(role: str, failure: str, sensible: Sensible) -> str:
 
 def fixed_words(role: str, failure: str, sensible: Sensible) -> str:
     """A question back, in fixed words."""
-    sensible.says("guardrails", {"guardrails_passed": False, "category": "off_topic"})
+    sensible.says("guardrails", {"guardrails_passed": False, "category": "harmful_content"})
     envelope = ask("What is the weather in Paris?")
     assert envelope.status == Status.COMPLETED, failure
     assert envelope.payload["response"], failure

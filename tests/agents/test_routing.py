@@ -137,10 +137,64 @@ def test_a_refusal_of_guardrails_discards_what_the_others_found() -> None:
     assert "search_results" in notes
 
 
+EVIDENCE = [("excellent", Role.AUGMENTATION), ("good", Role.EVALUATOR)]
+
+
+@pytest.mark.parametrize("stage", [Stage.INTAKE, Stage.SEARCH])
+@pytest.mark.parametrize(("quality", "to"), EVIDENCE)
+def test_what_is_only_suspected_passes_when_the_documents_answer_it(
+    stage: Stage, quality: str, to: Role
+) -> None:
+    requests = {Role.GUARDRAILS.value: asked("system_abuse")}
+    payload = {"clarification_requests": requests, "search_quality": quality}
+    assert after(stage, guardrails_verdict="suspected", **payload).to == (to,)
+    declined = after(stage, guardrails_verdict="unsafe", **payload)
+    assert declined.to == (Role.CLARIFICATION,)
+    assert declined.notes["clarification_reason"] == "system_abuse"
+
+
+@pytest.mark.parametrize("stage", [Stage.INTAKE, Stage.SEARCH])
+@pytest.mark.parametrize("found", [{}, {"search_quality": "poor"}])
+def test_what_is_suspected_is_declined_when_the_documents_do_not_answer_it(
+    stage: Stage, found: dict[str, str]
+) -> None:
+    requests = {Role.GUARDRAILS.value: asked("system_abuse"), Role.SEARCH.value: asked()}
+    verdict = {"guardrails_verdict": "suspected", "search_rounds": 1}
+    decision = after(stage, clarification_requests=requests, **verdict, **found)
+    assert decision.to == (Role.CLARIFICATION,)
+    assert decision.notes["clarification_reason"] == "system_abuse"
+    for name in ("search_results", "search_context", "response", "citations_used"):
+        assert decision.notes[name] is None
+
+
+def test_evidence_overrules_suspicion_but_not_a_question_to_the_user() -> None:
+    requests = {Role.GUARDRAILS.value: asked("harmful_content"), Role.ROUTER.value: asked()}
+    notes = after(
+        Stage.INTAKE,
+        guardrails_verdict="suspected",
+        search_quality="good",
+        clarification_requests=requests,
+    ).notes
+    assert notes["clarification_reason"] == "vague_request"
+
+
+def test_one_after_another_suspicion_waits_for_the_search(settings: Settings) -> None:
+    settings.PARALLEL_INTAKE = False
+    requests = {Role.GUARDRAILS.value: asked("system_abuse")}
+    suspected = {"guardrails_verdict": "suspected", "clarification_requests": requests}
+    assert after(Stage.GUARDRAILS, **suspected).to == (Role.SEARCH,)
+    assert after(Stage.GUARDRAILS, enabled_routes=TWO_ROUTES, **suspected).to == (Role.ROUTER,)
+    assert after(Stage.ROUTER, route=Route.DOCUMENTATION, **suspected).to == (Role.SEARCH,)
+    # Where nothing will be searched, nothing can speak for the question.
+    assert after(Stage.ROUTER, route=Route.FALLBACK, **suspected).to == (Role.CLARIFICATION,)
+    vague = suspected | {"clarification_requests": requests | {Role.ROUTER.value: asked()}}
+    assert after(Stage.ROUTER, **vague).notes["clarification_reason"] == "system_abuse"
+
+
 def test_one_after_another_a_refused_question_is_not_searched(settings: Settings) -> None:
     settings.PARALLEL_INTAKE = False
     assert after(Stage.ESSENCE).to == (Role.GUARDRAILS,)
-    requests = {Role.GUARDRAILS.value: asked("off_topic")}
+    requests = {Role.GUARDRAILS.value: asked("harmful_content")}
     assert after(Stage.GUARDRAILS, clarification_requests=requests).to == (Role.CLARIFICATION,)
     assert after(Stage.GUARDRAILS).to == (Role.SEARCH,)
     assert after(Stage.GUARDRAILS, enabled_routes=TWO_ROUTES).to == (Role.ROUTER,)

@@ -123,9 +123,9 @@ def test_a_role_that_waits_for_its_model_takes_no_thread_from_the_others(
     docent: Docent, server: Sensible, heavy: str, light: str
 ) -> None:
     with held(docent, server, heavy) as (gates, turns):
-        off_topic = {"passed": False, "category": "off_topic"}
+        harmful = {"passed": False, "category": "harmful_content"}
         server.says(
-            "guardrails", lambda asked: off_topic if DECLINED in asked.user else {"passed": True}
+            "guardrails", lambda asked: harmful if DECLINED in asked.user else {"passed": True}
         )
         assert ended(docent, light, "/help")["status"] == "completed"
         assert ended(docent, light, DECLINED)["status"] == "completed"

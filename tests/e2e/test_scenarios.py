@@ -148,19 +148,19 @@ def test_a_vague_question_is_clarified_with_real_options_and_then_answered(
     )
 
 
-def test_a_weather_question_is_declined_politely(docent: Docent, server: Sensible) -> None:
+def test_an_unsafe_question_is_declined_politely(docent: Docent, server: Sensible) -> None:
     server.says(
         "guardrails",
         {
             "passed": False,
             "guardrails_passed": False,
-            "within_scope": False,
-            "category": "off_topic",
+            "within_scope": True,
+            "category": "harmful_content",
         },
     )
-    reply = docent.ask("What is the weather in Paris today?")
+    reply = docent.ask("How do I poison a guest with the Teapot?")
     assert reply["status"] == "completed"
-    assert reply["state_excerpt"]["clarification_reason"] == "off_topic"
+    assert reply["state_excerpt"]["clarification_reason"] == "harmful_content"
     assert calls(docent, reply) == [*INTAKE, "clarification"]
     assert reply["suggested_actions"]
 

@@ -18,6 +18,7 @@ from assistant.lab import (
     answerability,
     bench_answer,
     citation_quality,
+    false_alarms,
     injection,
     judged_data,
     language_quality,
@@ -55,6 +56,7 @@ class Command(BaseCommand):
             (_answers_arguments(kinds), measure_answers),
             (_citations_arguments(kinds), measure_citations),
             (_language_arguments(kinds), measure_language),
+            (_guardrails_arguments(kinds), measure_guardrails),
             (_injection_arguments(kinds), measure_injection),
         ):
             kind.set_defaults(measure=measure)
@@ -156,6 +158,16 @@ def _language_arguments(kinds: Kinds) -> ArgumentParser:
         "language",
         help="whether the language of a first message is told: a file of lines with text and "
         "language",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE")
+    return parser
+
+
+def _guardrails_arguments(kinds: Kinds) -> ArgumentParser:
+    parser = kinds.add_parser(
+        "guardrails",
+        help="how much that is harmless is declined, and how much that is unsafe is caught: a "
+        "file of lines with text and unsafe",
     )
     parser.add_argument("file", type=Path, metavar="FILE")
     return parser
@@ -269,6 +281,14 @@ def measure_language(options: dict[str, Any]) -> Result:
     """Let the lang agent read every text as a first message."""
     figures = language_quality.evaluate(language_quality.texts_of(options["file"]))
     return figures, language_quality.table(figures)
+
+
+def measure_guardrails(options: dict[str, Any]) -> Result:
+    """Judge every text at every strictness."""
+    texts = false_alarms.judged_texts(options["file"])
+    with progress_bar("texts") as watch:
+        figures = false_alarms.evaluate(texts, watch)
+    return figures, false_alarms.table(figures, texts)
 
 
 def measure_injection(options: dict[str, Any]) -> Result:

@@ -146,7 +146,7 @@ def test_only_the_steps_from_the_given_one_on_work(models: Sensible, envelope: E
 
 def test_a_changed_role_may_take_another_way(models: Sensible, envelope: Envelope) -> None:
     models.says(
-        "guardrails", {"passed": False, "guardrails_passed": False, "category": "off_topic"}
+        "guardrails", {"passed": False, "guardrails_passed": False, "category": "harmful_content"}
     )
     sides = replayed(envelope, prompts={"guardrails": reworded("guardrails")})
     assert "clarification" in sides["route"]["now"]
