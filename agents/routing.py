@@ -135,7 +135,8 @@ def essence(payload: Payload) -> Decision:
     if payload.get("clarification_result") == "exit":
         phrase = PARTING.get(payload.get("small_talk") or "goodbye", Phrase.FAREWELL)
         return _end(Stage.ESSENCE, Status.COMPLETED, phrase=phrase)
-    if payload.get("small_talk"):
+    # Who asks for a person may find in the documents how to reach one.
+    if payload.get("small_talk") not in {None, "person"}:
         return _send(Role.FALLBACK)
     if not settings.PARALLEL_INTAKE:
         return Decision(Stage.GUARDRAILS, (Role.GUARDRAILS, *_memory(payload)))
@@ -177,9 +178,15 @@ def router(payload: Payload) -> Decision:
 
 def intake(payload: Payload) -> Decision:
     """All three returned: the gravest question to the user comes first, then the route."""
-    if request := _decline(payload) or _clarify(payload, Role.ESSENCE, Role.ROUTER):
+    if request := _decline(payload) or _talk(payload):
         return request
-    return search(payload)
+    return _clarify(payload, Role.ESSENCE, Role.ROUTER) or search(payload)
+
+
+def _talk(payload: Payload) -> Decision | None:
+    """Answer small talk that the documents do not answer."""
+    answered = payload.get("search_quality") == "excellent"
+    return _send(Role.FALLBACK) if payload.get("small_talk") and not answered else None
 
 
 def _is_sure(payload: Payload) -> bool:
@@ -188,7 +195,9 @@ def _is_sure(payload: Payload) -> bool:
 
 def search(payload: Payload) -> Decision:
     """Excellent passages go to the answer, others to the evaluator."""
-    if request := _decline(payload) or _clarify(payload, Role.ESSENCE, Role.SEARCH):
+    if request := _decline(payload) or _talk(payload):
+        return request
+    if request := _clarify(payload, Role.ESSENCE, Role.SEARCH):
         return request
     found = payload.get("search_quality")
     # A router in doubt does not throw away what search found.
@@ -196,7 +205,8 @@ def search(payload: Payload) -> Decision:
     if _router(payload) and payload.get("route") == Route.FALLBACK and in_vain:
         return _send(Role.FALLBACK)
     next_role = Role.AUGMENTATION if found == "excellent" else Role.EVALUATOR
-    return _send(next_role, route=Route.DOCUMENTATION)
+    asked = {"small_talk": None} if payload.get("small_talk") else {}
+    return _send(next_role, route=Route.DOCUMENTATION, **asked)
 
 
 def _rounds_left(payload: Payload) -> bool:

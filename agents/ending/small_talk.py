@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.attributes import SmallTalk
+from agents.words import literals
 
 # What the layer tells apart beside questions; a wish is found by what it asks for.
 KINDS: tuple[SmallTalk, ...] = tuple(kind for kind in get_args(SmallTalk) if kind != "wish")
@@ -81,10 +82,11 @@ def trained() -> Layer:
 def kind_of(texts: Sequence[str]) -> SmallTalk | None:
     """Return the kind of small talk a message is, by the surest of its wordings; None: it asks.
 
-    Who greets and asks has asked: no part of the message may be a question by itself.
+    Who greets and asks has asked: no part of the message may be a question by itself, and none
+    an address, code or a name like one.
     """
     wordings = [text for text in texts if 0 < len(text) <= LONGEST]
-    if len(wordings) < len(texts) or any(map(_asks, wordings)):
+    if len(wordings) < len(texts) or any(_asks(text) or literals(text) for text in wordings):
         return None
     shares = [probabilities(trained(), text)[1:] for text in wordings]
     if not shares:

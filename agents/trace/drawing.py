@@ -17,7 +17,7 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
     "text": ("question", "/help"),
     "language": ("en", "de"),
     "clarification_result": (None, "exit"),
-    "small_talk": (None, "greeting"),
+    "small_talk": (None, "greeting", "person"),
     "leaving": ([], [{"role": "user", "text": "a word", "time": "2026-01-01T00:00:00+00:00"}]),
     "enabled_routes": ([Route.DOCUMENTATION], [Route.DOCUMENTATION, Route.FALLBACK]),
     "route": (None, Route.DOCUMENTATION, Route.FALLBACK),

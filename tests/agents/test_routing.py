@@ -40,6 +40,13 @@ def after(stage: Stage, **payload: Any) -> Decision:
         (Stage.INTAKE, {"route": Route.FALLBACK, "search_quality": "good"}, [Role.EVALUATOR]),
         (Stage.INTAKE, {"route": Route.FALLBACK, "enabled_routes": TWO_ROUTES}, [Role.FALLBACK]),
         (Stage.ESSENCE, {"small_talk": "greeting"}, [Role.FALLBACK]),
+        (Stage.ESSENCE, {"small_talk": "person"}, [Role.GUARDRAILS, Role.SEARCH]),
+        (Stage.INTAKE, {"small_talk": "person", "search_quality": "good"}, [Role.FALLBACK]),
+        (
+            Stage.INTAKE,
+            {"small_talk": "person", "search_quality": "excellent"},
+            [Role.AUGMENTATION],
+        ),
         (
             Stage.INTAKE,
             {"route": Route.FALLBACK, "enabled_routes": TWO_ROUTES, "route_confidence": 0.3}
@@ -186,7 +193,8 @@ def test_one_after_another_suspicion_waits_for_the_search(settings: Settings) ->
     assert after(Stage.GUARDRAILS, enabled_routes=TWO_ROUTES, **suspected).to == (Role.ROUTER,)
     assert after(Stage.ROUTER, route=Route.DOCUMENTATION, **suspected).to == (Role.SEARCH,)
     # Where nothing will be searched, nothing can speak for the question.
-    assert after(Stage.ROUTER, route=Route.FALLBACK, **suspected).to == (Role.CLARIFICATION,)
+    fallback = {"route": Route.FALLBACK, "route_confidence": 0.9}
+    assert after(Stage.ROUTER, **fallback, **suspected).to == (Role.CLARIFICATION,)
     vague = suspected | {"clarification_requests": requests | {Role.ROUTER.value: asked()}}
     assert after(Stage.ROUTER, **vague).notes["clarification_reason"] == "system_abuse"
 

@@ -67,3 +67,8 @@ def test_a_question_behind_small_talk_is_a_question(joint: str) -> None:
 def test_what_is_long_is_no_small_talk() -> None:
     assert kind_of(["thank you " * 20]) is None
     assert kind_of([]) is None
+
+
+@pytest.mark.parametrize("text", ["are you FedRAMP certified?", "who is example.org?"])
+def test_who_names_something_asks(text: str) -> None:
+    assert kind_of([text]) is None
