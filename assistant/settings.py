@@ -88,6 +88,7 @@ SEARCH_EXPANSION: str = env.str(
 
 # Documents.
 EMBEDDING_MODEL: str = env.str("EMBEDDING_MODEL", LOCAL_MODEL, validate=Length(min=1, max=100))
+CROSS_LINGUAL: bool = env.str("CROSS_LINGUAL", "off", validate=OneOf(["on", "off"])) == "on"
 EMBEDDING_WINDOW: int = env.int("EMBEDDING_WINDOW", 512, validate=Range(min=64))
 MAX_UPLOAD_BYTES: int = env.int("MAX_UPLOAD_BYTES", 20 * 1024 * 1024, validate=_counts)
 KEEP_VERSIONS: int = env.int("KEEP_VERSIONS", 20, validate=_counts)
@@ -198,6 +199,7 @@ ASGI_APPLICATION = "assistant.asgi.application"
 MODEL_TRANSPORT = "agents.llm.client.send"
 EMBEDDING_ENDPOINT = "knowledge.embedding.endpoint.Endpoint"
 EMBEDDING_RUNTIME = "knowledge.embedding.runtime.Runtime"
+MULTILINGUAL_RUNTIME = "knowledge.embedding.runtime.MultilingualRuntime"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},

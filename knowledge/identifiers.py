@@ -1,4 +1,4 @@
-"""Names: the queue on which documents are ingested, and the embedding model of this machine."""
+"""Names: the queue on which documents are ingested, and the embedding models of this machine."""
 
 INGEST_QUEUE = "knowledge.ingest"
 
@@ -6,3 +6,6 @@ INGEST_QUEUE = "knowledge.ingest"
 # the database and must not import the embedding runtime. A test compares both.
 LOCAL_MODEL = "all-MiniLM-L6-v2"
 LOCAL_DIMENSIONS = 384
+# The second one, for questions in another language than the documents; as long.
+MULTILINGUAL_MODEL = "multilingual-e5-small"
+OWN_MODELS = frozenset({LOCAL_MODEL, MULTILINGUAL_MODEL})

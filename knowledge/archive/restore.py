@@ -20,6 +20,7 @@ from knowledge.archive.contents import TABLES, Entry, Level, UnusableArchive
 from knowledge.embedding import registry
 from knowledge.errors import InvalidCollectionName, KnowledgeError
 from knowledge.identifiers import LOCAL_DIMENSIONS, LOCAL_MODEL
+from knowledge.ingestion.backfill import fill
 from knowledge.ingestion.removal import delete
 from knowledge.ingestion.store import document_at, free_id, lock_collection
 from knowledge.models import (
@@ -35,7 +36,6 @@ from knowledge.models import (
     Section,
     Version,
 )
-from knowledge.reindex.backfill import fill
 from knowledge.search import postings, vector_indexes
 
 BATCH = 1000  # rows of one INSERT

@@ -1,10 +1,10 @@
-"""Local: the embedding model of this machine, loaded when it is first needed."""
+"""Local: the embedding models of this machine, each loaded when it is first needed."""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import numpy as np
 from django.conf import settings
@@ -12,15 +12,16 @@ from django.utils.module_loading import import_string
 from numpy.typing import NDArray
 
 from knowledge.embedding.embedder import Kind, Vectors
-from knowledge.identifiers import LOCAL_DIMENSIONS, LOCAL_MODEL
+from knowledge.identifiers import LOCAL_DIMENSIONS, LOCAL_MODEL, MULTILINGUAL_MODEL
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from knowledge.embedding.runtime import Runtime
+    from knowledge.embedding.runtime import OnnxModel, Runtime
 
 MODEL, DIMENSIONS = LOCAL_MODEL, LOCAL_DIMENSIONS
 WINDOW = 256  # tokens, [CLS] and [SEP] included: max_seq_length of the model's own settings
+LONG_WINDOW = 512  # of the multilingual model, with its prefix
 REMEMBERED = 10_000  # vectors, 15 MB
 
 Vector = NDArray[np.float32]
@@ -66,17 +67,16 @@ def text_digest(text: str) -> bytes:
 
 
 class Local:
-    """The model of the process: one copy, made when first asked for, by one thread."""
+    """A model of the process: one copy, made when first asked for, by one thread."""
 
-    name = MODEL
     dimensions = DIMENSIONS
-    window = WINDOW
     spent = 0
 
     caches: dict[Kind, VectorCache]
-    _runtime: "Runtime | None"
+    _runtime: "OnnxModel | None"
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, window: int, setting: str) -> None:
+        self.name, self.window, self.setting = name, window, setting
         self.forget()
 
     def forget(self) -> None:
@@ -86,7 +86,7 @@ class Local:
         self.caches = {kind: VectorCache(REMEMBERED) for kind in get_args(Kind)}
 
     def encode(self, texts: Sequence[str], *, kind: Kind = "passage") -> Vectors:
-        """Return one unit vector per text: exact for questions, in eight bits for passages."""
+        """Return one unit vector per text. Raises EmbeddingUnavailable."""
         if not texts:
             return np.empty((0, DIMENSIONS), dtype=np.float32)
         runtime = self.runtime()
@@ -94,16 +94,21 @@ class Local:
             self.caches[kind].encode(texts, lambda missing: runtime.encode(missing, kind=kind))
         )
 
-    def runtime(self) -> "Runtime":
+    def runtime(self) -> "OnnxModel":
         """Return the runtime; the first caller waits for it to be imported, not for a graph."""
         with self.lock:
             if self._runtime is None:
-                self._runtime = import_string(settings.EMBEDDING_RUNTIME)()
+                self._runtime = import_string(getattr(settings, self.setting))()
             return self._runtime
+
+
+class MiniLM(Local):
+    """The model that everything is compared with: exact for questions, in eight bits otherwise."""
 
     def tokenizer(self) -> "Tokenizer":
         """Return the tokenizer, which costs far less than the model; treat it as read-only."""
-        return self.runtime().tokenizer
+        return cast("Runtime", self.runtime()).tokenizer
 
 
-LOCAL = Local()
+LOCAL = MiniLM(MODEL, WINDOW, "EMBEDDING_RUNTIME")
+MULTILINGUAL = Local(MULTILINGUAL_MODEL, LONG_WINDOW, "MULTILINGUAL_RUNTIME")

@@ -5,9 +5,11 @@ from django.utils.module_loading import import_string
 
 from knowledge import providers
 from knowledge.embedding.embedder import Embedder, UnknownModel
-from knowledge.embedding.local import LOCAL, MODEL
+from knowledge.embedding.local import LOCAL, MODEL, MULTILINGUAL
 
 LONGEST_NAME = 100  # what the column of vectors holds
+
+OWN: dict[str, Embedder] = {each.name: each for each in (LOCAL, MULTILINGUAL)}
 
 _endpoints: dict[str, Embedder] = {}
 
@@ -15,11 +17,11 @@ _endpoints: dict[str, Embedder] = {}
 def named(name: str) -> Embedder:
     """Return the embedding model of that name, the same object every time in a process.
 
-    `all-MiniLM-L6-v2` runs on this machine; `model@provider` is asked of an OpenAI-compatible
-    endpoint. Nothing is loaded or asked yet. Raises UnknownModel.
+    `all-MiniLM-L6-v2` and `multilingual-e5-small` run on this machine; `model@provider` is asked
+    of an OpenAI-compatible endpoint. Nothing is loaded or asked yet. Raises UnknownModel.
     """
-    if name == MODEL:
-        return LOCAL
+    if name in OWN:
+        return OWN[name]
     full = full_name(name)
     if full not in _endpoints:
         _endpoints.setdefault(full, _endpoint(full))
@@ -36,7 +38,7 @@ def full_name(name: str) -> str:
 
     Nobody is asked whether there is such a model. Raises UnknownModel.
     """
-    if name == MODEL:
+    if name in OWN:
         return name
     try:
         model, provider = providers.parse_full_model_name(name)
@@ -53,6 +55,7 @@ def forget() -> None:
     """Begin anew, as after a fork or a change of settings."""
     _endpoints.clear()
     LOCAL.forget()
+    MULTILINGUAL.forget()
 
 
 def _endpoint(full: str) -> Embedder:

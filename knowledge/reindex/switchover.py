@@ -17,9 +17,9 @@ from knowledge import calibration
 from knowledge.calibration import own_questions
 from knowledge.embedding import Embedder, registry
 from knowledge.errors import EmbeddingUnavailable
+from knowledge.ingestion.backfill import fill, is_whole
 from knowledge.ingestion.store import lock_collection
 from knowledge.models import Collection, Copy, Ingest
-from knowledge.reindex.backfill import fill, is_whole
 
 RECALL_AT = 10  # documents
 # How much recall may be lost and still hold: two of a hundred questions.

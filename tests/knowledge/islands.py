@@ -10,6 +10,7 @@ from knowledge.archive import contents
 from knowledge.archive.contents import LEVELS, Entry
 from knowledge.archive.restore import put
 from knowledge.embedding.local import LOCAL
+from knowledge.ingestion.backfill import fill
 from knowledge.models import (
     Calibration,
     Chunk,
@@ -27,7 +28,6 @@ from knowledge.models import (
     SectionVector,
     Version,
 )
-from knowledge.reindex.backfill import fill
 from knowledge.search import postings
 
 THEN = datetime(2026, 3, 4, 12, tzinfo=UTC)

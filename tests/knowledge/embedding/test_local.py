@@ -11,8 +11,9 @@ from pytest_django import Settings
 
 from knowledge import embedding
 from knowledge.embedding import registry, runtime
+from knowledge.embedding.bert import EightBit
 from knowledge.embedding.local import LOCAL
-from knowledge.embedding.minilm import LAYERS, RANGES, EightBit, read_weights
+from knowledge.embedding.minilm import LAYERS, RANGES, read_weights
 
 REFERENCE = json.loads(
     (Path(__file__).parent / "reference_vectors.json").read_text(encoding="utf-8")
@@ -55,7 +56,9 @@ def test_neighbours_in_a_batch_do_not_change_a_passage() -> None:
 def test_no_sum_of_products_overflows_sixteen_bits_on_any_machine() -> None:
     weights_of = read_weights(runtime.package_folder() / "model.safetensors")
     integers = [
-        value for name, value in EightBit(weights_of).weights.items() if name.endswith(".integers")
+        value
+        for name, value in EightBit(weights_of, RANGES).weights.items()
+        if name.endswith(".integers")
     ]
     assert len(integers) == 6 * LAYERS
     assert all(int(np.abs(each).max()) * 255 * 2 < 2**15 for each in integers)
@@ -114,7 +117,7 @@ def test_graphs_are_made_once_and_left_in_the_state_folder(
     settings.STATE_DIR = tmp_path
     former = tmp_path / "models" / "all-MiniLM-L6-v2-0"
     former.mkdir(parents=True)
-    made = runtime.graphs()
+    made = runtime.Runtime.recipe.graphs()
     written = made.stat().st_mtime_ns
-    assert runtime.graphs().stat().st_mtime_ns == written
+    assert runtime.Runtime.recipe.graphs().stat().st_mtime_ns == written
     assert [each.name for each in (tmp_path / "models").iterdir()] == [made.name]

@@ -9,9 +9,8 @@ from werkzeug import Response
 from knowledge import embedding, ingestion, reindex
 from knowledge.embedding import registry
 from knowledge.embedding.embedder import Unreachable
-from knowledge.ingestion import find
+from knowledge.ingestion import backfill, find
 from knowledge.models import Chunk, ChunkVector, Collection, GoldenQuestion
-from knowledge.reindex import backfill
 from knowledge.search import search, vector_indexes
 from tests.knowledge.endpoint import Server
 from tests.knowledge.words import DIMENSIONS, OTHER, model_of, of_words, vectors
