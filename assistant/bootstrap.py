@@ -12,11 +12,25 @@ VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 PYPROJECT = os.path.join(ROOT, "pyproject.toml")
 BASE = "base"
+ON = ("on", '"on"', "'on'")
+# Setting → the group it asks for when it is on.
+OPTIONAL = {"CROSS_LINGUAL": "cross-lingual"}
 
 
 def groups_for(argv: list[str]) -> list[str]:
     """The dependency groups the command line needs, first the one that everything needs."""
-    return [BASE, "test"] if argv[1:2] == ["test"] else [BASE]
+    groups = [BASE, "test"] if argv[1:2] == ["test"] else [BASE]
+    return groups + [group for name, group in OPTIONAL.items() if _setting(name) in ON]
+
+
+def _setting(name: str) -> str:
+    """What the environment says, or else `.env`; whether that is allowed, the settings judge."""
+    if name in os.environ:
+        return os.environ[name]
+    lines = (_text(os.path.join(ROOT, ".env")) or "").splitlines()
+    pairs = [line.strip().partition("=") for line in lines]
+    values = [value for key, _, value in pairs if key.strip() in (name, "export " + name)]
+    return values[-1].partition(" #")[0].strip() if values else ""
 
 
 def stamp(group: str) -> str:

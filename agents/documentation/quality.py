@@ -16,7 +16,7 @@ from agents.documentation.passages import with_heading, with_sources, without_ow
 from agents.llm.model import Model
 from agents.names import Role
 from agents.words import ENGLISH, Phrase, content_words
-from knowledge.embedding import encode
+from knowledge.embedding import similarities
 from prompts.prompt import Block, Prompt
 
 PROMPT = Prompt(
@@ -51,6 +51,7 @@ class Answer(View):
     best_answer: dict[str, Any] = {}
     answer_form: Literal["written", "quoted", "closest"] = "written"
     generation_confidence: float = 0.0
+    search_stats: dict[str, Any] = {}
 
 
 class Judgement(BaseModel):
@@ -123,7 +124,8 @@ def review(view: Answer) -> Writes:
     verification = verify(view)
     if view.answer_form != "written" and verification.holds:
         return _vouched(view, verification)
-    closeness = _relevance(view.canonical_question, view.citations_used)
+    is_foreign = bool(view.search_stats.get("is_foreign"))
+    closeness = _relevance(view.canonical_question, view.citations_used, is_foreign=is_foreign)
     score = verification.support * (0.5 + 0.5 * closeness)
     writes: Writes = {
         "quality_score": score,
@@ -278,13 +280,13 @@ def _least(statuses: Iterable[CitationStatus]) -> CitationStatus:
     return min(statuses, key=lambda status: SUPPORT[status])
 
 
-def _relevance(question: str, citations: Sequence[Citation]) -> float:
+def _relevance(question: str, citations: Sequence[Citation], *, is_foreign: bool) -> float:
     """How much of the way from unrelated to to the point the answer is, 0 to 1."""
     answer = " ".join(dict.fromkeys(without_markers(each.quote) for each in citations))
     if not question or not answer:
         return 0.0
-    vectors = encode([question, answer])
-    return min(1.0, max(0.0, float(vectors[0] @ vectors[1])) / TO_THE_POINT)
+    (cosine,) = similarities(question, [answer], is_foreign=is_foreign)
+    return min(1.0, max(0.0, float(cosine)) / TO_THE_POINT)
 
 
 def _statements(verification: Verification) -> list[Block]:

@@ -11,6 +11,7 @@ from agents.attributes import Passage
 from agents.contract import View, Writes, agent
 from agents.documentation.passages import as_context, fitting
 from agents.names import Role
+from agents.words import ENGLISH
 from knowledge.search import search, whole_sections
 from knowledge.search.typos import corrected
 
@@ -31,6 +32,8 @@ class Query(View):
     collections: list[str] = []
     languages: list[str] = []
     audience: str = ""
+    language: str = ""
+    translation_confidence: float | None = None
     owner: str | None = None
     user_id: str | None = None
 
@@ -60,6 +63,8 @@ def find(view: Query) -> Writes:
         alternative=view.refined_query,
         languages=view.languages,
         audience=view.audience,
+        # What could not be translated is as the user wrote it.
+        spoken=ENGLISH if view.translation_confidence else view.language,
         reuse=f"{view.owner}/{view.user_id}",
     )
     whole = whole_sections([each.chunk_id for each in results.passages[:BEST]], LONGEST)

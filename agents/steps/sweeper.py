@@ -24,7 +24,7 @@ from agents.steps import doorbell, events, presence
 from agents.trace import queues
 from knowledge import liveness
 from knowledge.identifiers import INGEST_QUEUE
-from knowledge.ingestion import jobs
+from knowledge.ingestion import jobs, multilingual
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +37,7 @@ BATCH = 500
 
 def run() -> None:
     """Sweep until the process is told to stop."""
+    plan_vectors()
     while True:
         presence.announce([presence.SWEEPER])
         try:
@@ -49,6 +50,17 @@ def run() -> None:
             log.warning("PostgreSQL is away: %s", error)
             connection.close()
         time.sleep(EVERY_SECONDS)
+
+
+def plan_vectors() -> None:
+    """Have the vectors made that a setting asks for and collections lack."""
+    try:
+        with sole_sweeper() as sole:
+            for job in multilingual.plan_missing() if sole else ():
+                jobs.enqueue(job)
+    except Error as error:
+        log.warning("PostgreSQL is away: %s", error)
+        connection.close()
 
 
 def sweep() -> dict[str, int]:

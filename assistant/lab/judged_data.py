@@ -106,6 +106,7 @@ class Question(Line):
     id: str = Field(min_length=1, validation_alias=ID)
     text: str
     rewrite: str | None = None
+    language: str = ""  # of the question, where it may be another than the passages'
 
     def form(self, name: str) -> str:
         """Return the question in that form; one that needed no rewriting is as it was typed."""

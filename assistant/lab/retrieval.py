@@ -14,7 +14,7 @@ from django.db import transaction
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from assistant.lab.judged_data import JudgedCollection, Unjudgeable
+from assistant.lab.judged_data import JudgedCollection, Question, Unjudgeable
 from assistant.lab.measures import Grades, digits, ndcg, recall, reciprocal_rank
 from knowledge.embedding import Vectors, registry
 from knowledge.models import Chunk, Collection, Copy
@@ -77,7 +77,7 @@ def evaluate(collection: JudgedCollection, watch: Watch | None = None) -> Figure
         series = {level: Series() for level in (*LEVELS, FUSED)}
         for place, question in enumerate(questions, start=1):
             grades = collection.folder.grades[question.id]
-            ask(question.form(form), collection, identifiers, grades, series)
+            ask(question, form, collection, identifiers, grades, series)
             if watch:
                 watch(number * len(questions) + place, len(forms) * len(questions))
         figures[form] = {level: values.means() for level, values in series.items()}
@@ -85,7 +85,8 @@ def evaluate(collection: JudgedCollection, watch: Watch | None = None) -> Figure
 
 
 def ask(
-    question: str,
+    question: Question,
+    form: str,
     collection: JudgedCollection,
     identifiers: Mapping[str, str],
     grades: Grades,
@@ -93,12 +94,13 @@ def ask(
 ) -> None:
     """Search for one question and add what every level found."""
     begin = perf_counter()
-    results = search(question, collections=[collection.name])
+    text, language = question.form(form), question.language
+    results = search(text, collections=[collection.name], spoken=language)
     milliseconds = (perf_counter() - begin) * 1000
     if results.error:
         raise Unjudgeable(results.error)
     times = results.stats["ms"]
-    deep = search_deeply(question, collection.name)
+    deep = search_deeply(text, collection.name, language)
     series[FUSED].add(
         named([passage.document_id for passage in deep.passages], identifiers),
         grades,
@@ -109,11 +111,13 @@ def ask(
         series[level].add(names, grades, times[STATEMENTS.get(level, "vectors")])
 
 
-def search_deeply(question: str, collection: str) -> SearchResult:
+def search_deeply(question: str, collection: str, language: str) -> SearchResult:
     """Return a search with passages of ten documents, if there are as many."""
     limit = settings.SEARCH_FETCH_K
     while True:
-        results = search(question, collections=[collection], limit=limit, explain=True)
+        results = search(
+            question, collections=[collection], limit=limit, spoken=language, explain=True
+        )
         documents = {passage.document_id for passage in results.passages}
         exhausted = len(results.passages) < limit or limit >= MOST_PASSAGES
         if exhausted or len(documents) >= DEEPEST:

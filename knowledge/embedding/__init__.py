@@ -8,9 +8,12 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+from django.conf import settings
+
 from knowledge.embedding import registry
 from knowledge.embedding.embedder import Embedder, Kind, Vectors
-from knowledge.embedding.local import DIMENSIONS, LOCAL, MODEL, WINDOW
+from knowledge.embedding.local import DIMENSIONS, LOCAL, MIDDLE, MODEL, MULTILINGUAL, SPREAD, WINDOW
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -25,6 +28,7 @@ __all__ = [
     "count_tokens",
     "encode",
     "registry",
+    "similarities",
     "tokenizer",
 ]
 
@@ -39,6 +43,21 @@ def encode(texts: Sequence[str]) -> Vectors:
     EmbeddingUnavailable when the model cannot be loaded.
     """
     return LOCAL.encode(texts, kind="question")
+
+
+def similarities(question: str, texts: Sequence[str], *, is_foreign: bool) -> Vectors:
+    """Return the cosine of the question with each text: float32, (number of texts,).
+
+    `is_foreign` says that they are in different languages: the multilingual model is asked where
+    CROSS_LINGUAL lets it, and its cosines come as different as the local model's are within one.
+    Raises EmbeddingUnavailable.
+    """
+    if is_foreign and settings.CROSS_LINGUAL and texts:
+        (asked,) = MULTILINGUAL.encode([question], kind="question")
+        cosines: Vectors = MULTILINGUAL.encode(texts, kind="passage") @ asked
+        return np.asarray(SPREAD * (cosines - MIDDLE))
+    vectors = encode([question, *texts])
+    return np.asarray(vectors[1:] @ vectors[0])
 
 
 def tokenizer() -> "Tokenizer":

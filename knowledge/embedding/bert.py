@@ -52,6 +52,8 @@ def fused(operator: str, inputs: list[str], outputs: list[str], **attributes: An
 class Form(Protocol):
     """How a graph multiplies with weights; `name.product` and `layer.attended` come out."""
 
+    weights: dict[str, NDArray[Any]]  # its own, beside the model's
+
     def dense(self, source: str, name: str) -> Iterator[NodeProto]:
         """Yield the product of `source` and a weight; its bias is added by the node after it."""
 
@@ -62,6 +64,10 @@ class Form(Protocol):
 class Exact:
     """In 32-bit floats."""
 
+    def __init__(self, *, masked: bool = True) -> None:
+        self.mask = ["mask"] if masked else []
+        self.weights: dict[str, NDArray[Any]] = {}
+
     def dense(self, source: str, name: str) -> Iterator[NodeProto]:
         """Yield one product."""
         yield helper.make_node("MatMul", [source, name], [f"{name}.product"])
@@ -69,7 +75,9 @@ class Exact:
     def attention(self, source: str, layer: int) -> Iterator[NodeProto]:
         """Yield it all as one node."""
         weights = [f"{layer}.qkv", f"{layer}.qkv.bias"]
-        yield fused("Attention", [source, *weights, "mask"], [f"{layer}.attended"], num_heads=HEADS)
+        yield fused(
+            "Attention", [source, *weights, *self.mask], [f"{layer}.attended"], num_heads=HEADS
+        )
 
 
 class EightBit:

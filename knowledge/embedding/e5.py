@@ -15,6 +15,8 @@ from onnx import NodeProto, TensorProto, helper, save_model
 from knowledge.embedding.bert import (
     EPSILON,
     EightBit,
+    Exact,
+    Form,
     Weights,
     assemble,
     fused,
@@ -81,7 +83,7 @@ def in_four_bits(tensor: TensorProto) -> TensorProto:
     return tensor
 
 
-def nodes(form: EightBit, layers: int) -> Iterator[NodeProto]:
+def nodes(form: Form, layers: int) -> Iterator[NodeProto]:
     """Yield the graph: ids (int32, batch by tokens, equally long) in, hidden states (float) out."""
     yield fused(
         "GatherBlockQuantized",
@@ -101,11 +103,11 @@ def nodes(form: EightBit, layers: int) -> Iterator[NodeProto]:
     yield from layer_nodes(form, layers)
 
 
-def make(packed: Path, folder: Path, ranges: Path = RANGES) -> None:
-    """Write the graph and its weights into `folder`."""
+def make(packed: Path, folder: Path, ranges: Path | None = RANGES) -> None:
+    """Write the graph and its weights into `folder`; without ranges in 32-bit floats."""
     file = E5File(packed)
     weights = read_weights(file)
-    form = EightBit(weights, ranges)
+    form = EightBit(weights, ranges) if ranges else Exact(masked=False)
     operators = [*nodes(form, file.layers)]
     used = {name for node in operators for name in node.input}
     parts = weights | form.weights | words(file) | {"first": np.zeros(1, np.int64)}

@@ -3,6 +3,7 @@
 Imported only when something is to be encoded: the runtime takes 25 MB of every process.
 """
 
+import json
 import logging
 import shutil
 import subprocess
@@ -37,6 +38,12 @@ SEPARATOR = 102  # [SEP]
 THREADS = 2
 # Tokens of one run, padding included: what the layers pass on then fits the processor's cache.
 TOKENS_PER_RUN = 512
+# The mean of the 200 everyday questions of `knowledge.calibration`. All vectors of the model point
+# about there (cosines of 0.8 for what has nothing in common), and passages that do so most are near
+# to every question. Seen from there, of 48 questions in eight languages about 132 English pages
+# the right page is first for .50 (else .40), and .98 (else .94) are nearer than nineteen of twenty
+# about something else. Mu and Viswanath 2018, arXiv:1702.01417.
+CENTRE = Path(__file__).with_name("e5_centre.json")
 # What the authors of multilingual-e5-small trained it to see before a text.
 PREFIXES: dict[Kind, str] = {"question": "query: ", "passage": "passage: "}
 
@@ -136,10 +143,16 @@ class MultilingualRuntime(OnnxModel):
 
     def __init__(self) -> None:
         super().__init__()
+        self.centre = np.array(json.loads(CENTRE.read_text(encoding="utf-8")), np.float32)
         file = e5_file.E5File(e5_file.packed())
         self.begin, self.end = file.begin, file.end
         pieces = {piece: number for number, piece in enumerate(file.pieces())}
         self.tokens = Unigram(pieces, file.scores().tolist(), file.replacements(), file.unknown)
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Return one unit vector per text, in order, as seen from the centre."""
+        vectors = super().encode(texts, kind=kind) - self.centre
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
     def ids(self, text: str, kind: Kind) -> Ids:
         """Return the tokens of the text after its prefix."""

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from django.db import transaction
 from django.db.models import F, Q
 
-from knowledge.errors import Unreadable
+from knowledge.errors import EmbeddingUnavailable, Unreadable
 from knowledge.identifiers import LOCAL_MODEL
+from knowledge.ingestion import multilingual
 from knowledge.ingestion.drafts import Draft, Sheet, describe_by_models, draft, draw_graph
 from knowledge.ingestion.job_lease import JobLease, acquire
 from knowledge.ingestion.job_vectors import Encoder
@@ -15,7 +16,7 @@ from knowledge.ingestion.jobs import Status, end
 from knowledge.ingestion.pipeline import Pipeline, Watch
 from knowledge.ingestion.plan import plan_findings
 from knowledge.ingestion.removal import delete
-from knowledge.ingestion.report import Report, report
+from knowledge.ingestion.report import Problem, Report, report
 from knowledge.ingestion.retention import drop_expired
 from knowledge.ingestion.sources import Findings
 from knowledge.ingestion.state import CollectionState
@@ -69,12 +70,15 @@ def complete(lease: JobLease, state: CollectionState, encoder: Encoder) -> Repor
         remove_gone(lease, state)
     promote_copies(lease, encoder)
     refresh_indexes(lease, encoder)
+    problem = fill_multilingual(lease)
     result = report(lease.job)
+    if problem:
+        result.warnings.append(Problem(multilingual.NAME, problem))
     result.removed = lease.job.report.get("removed", 0)
     result.receipt = lease.job.report.get("receipt", "")
     with transaction.atomic():
         lease.fence()
-        if result.is_useful:
+        if result.is_useful or multilingual.is_background(lease.job):
             end(lease.own_row, Status.DONE, report=result.as_json())
         else:
             reasons = dict.fromkeys(problem.reason for problem in result.skipped)
@@ -91,6 +95,20 @@ def refresh_indexes(lease: JobLease, encoder: Encoder) -> None:
     postings.refresh(lease.job.collection_id)
     if encoder.model.name != LOCAL_MODEL and report(lease.job).is_useful:
         vector_indexes.ensure(encoder.model.name, encoder.model.dimensions)
+
+
+def fill_multilingual(lease: JobLease) -> str:
+    """Fill in the vectors of the second model; return why that was not possible.
+
+    Documents that were taken in are not refused for want of it.
+    """
+    try:
+        multilingual.fill_missing(lease)
+    except EmbeddingUnavailable as error:
+        if multilingual.is_background(lease.job):
+            raise
+        return str(error)
+    return ""
 
 
 def remove_gone(lease: JobLease, state: CollectionState) -> None:

@@ -8,6 +8,7 @@ from django.conf import settings
 from knowledge.search import cache, expansion, explainer, results, typos
 from knowledge.search.confidence import Verdict, judge, lead
 from knowledge.search.explanation import Explanation, Wording
+from knowledge.search.languages import across
 from knowledge.search.levels import WeighedChunks, weigh
 from knowledge.search.results import (
     Passage,
@@ -43,6 +44,7 @@ def search(
     alternative: str = "",
     languages: Sequence[str] = (),
     audience: str = "",
+    spoken: str = "",
     explain: bool = False,
     reuse: str = "",
 ) -> SearchResult:
@@ -50,7 +52,8 @@ def search(
 
     `collections` are names; none means all but those that are only searched by name.
     `alternative` is a second wording that counts beside the first. `languages` are tags like "de";
-    `audience` is one that documents name, and those that name none are for all. Where the embedding
+    `audience` is one that documents name, and those that name none are for all. `spoken` is the
+    language the question is in, where that is known: see `languages.across`. Where the embedding
     model fails only words are compared, and `error` of the result says so. `explain` adds what was
     considered, and takes longer. `reuse` names an owner: it takes what an equal search of theirs
     found in the last CACHE_SEARCH_SECONDS, unless something changed since. A word that no document
@@ -59,9 +62,10 @@ def search(
     """
     milliseconds: Milliseconds = {}
     with timed(milliseconds, "scope"):
-        scope = scope_of(collections, languages, audience)
+        scope = across(scope_of(collections, languages, audience), spoken)
     with timed(milliseconds, "typos"):
-        replaced = typos.corrections(question, scope)
+        # The words of another language are no misspelt ones of the documents'.
+        replaced = {} if scope.is_foreign else typos.corrections(question, scope)
     question = typos.corrected(question, replaced)
     wordings, expansion_note = expansion.wordings(question, alternative, scope)
     count = limit or settings.SEARCH_RESULTS_LIMIT
@@ -111,6 +115,7 @@ def search_with_vectors(
             "ms": milliseconds,
             "candidates": len(weighed.parts),
             "chunks": scope.chunks,
+            "is_foreign": scope.is_foreign,
             **asdict(verdict),
         },
         explain=explanation,

@@ -6,6 +6,7 @@ from math import exp
 
 import numpy as np
 
+from knowledge.embedding.local import MIDDLE, SPREAD
 from knowledge.search.results import Quality
 
 # How many of the nearest passages say how near something always is.
@@ -35,6 +36,17 @@ class Bar:
 
     threshold: float  # the least confidence that can carry an answer
     scale: float = SCALE  # a passage farther below is no hit at all
+    # Whether the question is in another language: then the multilingual model's cosines count, and
+    # no words, for those that both languages have are in them by accident.
+    is_foreign: bool = False
+
+    def cosine(self, cosine: float) -> float:
+        """Return a cosine as the local model would have it."""
+        return SPREAD * (cosine - MIDDLE) if self.is_foreign else cosine
+
+    def share(self, share: float) -> float:
+        """Return how much the words count that a passage shares with the question."""
+        return 0.0 if self.is_foreign else share
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,8 @@ def judge(
         [cosines[place] or 0.0 for place in places_with_cosine],
         [bars[place] for place in places_with_cosine],
     )
-    values = confidences(scaled.cosines, [shares[place] for place in places_with_cosine])
+    known_shares = [bars[place].share(shares[place]) for place in places_with_cosine]
+    values = confidences(scaled.cosines, known_shares)
     confidence = max(values)
     usable = sum(value >= scaled.bar.threshold - scaled.bar.scale for value in values)
     excellent = confidence >= scaled.bar.threshold + EXCELLENT
@@ -148,7 +161,10 @@ def on_one_scale(cosines: Sequence[float], bars: Sequence[Bar]) -> ScaledCosines
 
     What lies as many scales above its own threshold is as good.
     """
-    above = [(each - bar.threshold) / bar.scale for each, bar in zip(cosines, bars, strict=True)]
+    above = [
+        (bar.cosine(each) - bar.threshold) / bar.scale
+        for each, bar in zip(cosines, bars, strict=True)
+    ]
     best = int(np.argmax(above))
     bar = bars[best]
     return ScaledCosines([bar.threshold + each * bar.scale for each in above], bar, cosines[best])

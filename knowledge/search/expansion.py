@@ -6,7 +6,8 @@ from typing import Literal
 from django.conf import settings
 
 from knowledge.search.explanation import Wording
-from knowledge.search.scope import Scope, languages_in
+from knowledge.search.languages import languages_in
+from knowledge.search.scope import Scope
 
 Kind = Literal["expand", "hyde"]
 Alternatives = Callable[[str, Sequence[str]], Sequence[tuple[Kind, str, float]]]

@@ -30,16 +30,6 @@ MATCHING = """
 SELECT coalesce(avg(CASE WHEN {condition} THEN 1.0 ELSE 0.0 END), 0)::float8
 FROM knowledge_document AS document WHERE collection_id = ANY(%(collections)s::bigint[])
 """
-# What most documents are written in; a language of a few pages is not worth a wording of its own.
-LANGUAGES = """
-SELECT spoken FROM (
-    SELECT split_part(language, '-', 1) AS spoken, count(*) AS here,
-        sum(count(*)) OVER () AS everywhere
-    FROM knowledge_document AS document
-    WHERE collection_id = ANY(%(collections)s::bigint[]) AND {condition} GROUP BY spoken
-) AS languages
-WHERE here >= 0.1 * everywhere ORDER BY here DESC, spoken LIMIT 3
-"""
 # What a document must meet; one written for nobody in particular is for every audience.
 LANGUAGE = "ARRAY[language::text, split_part(language, '-', 1)] && %(languages)s::text[]"
 AUDIENCE = "audience IN ('', %(audience)s::text)"
@@ -81,6 +71,11 @@ class Scope:
     def collections(self) -> list[int]:
         """Ids of the collections."""
         return [each for ids in self.models.values() for each in ids]
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether some of it is searched across languages."""
+        return any(bar.is_foreign for bar in self.bars.values())
 
     @property
     def condition(self) -> str:
@@ -141,9 +136,3 @@ def narrow(scope: Scope) -> Scope:
     """Return the scope with about as many chunks as its filters leave."""
     ((share,),) = rows(MATCHING.format(condition=scope.condition), scope.values)
     return replace(scope, chunks=round(scope.chunks * share))
-
-
-def languages_in(scope: Scope) -> list[str]:
-    """Return the codes of the languages the documents are written in, the commonest first."""
-    statement = LANGUAGES.format(condition=scope.condition or "TRUE")
-    return [code for (code,) in rows(statement, scope.values)]

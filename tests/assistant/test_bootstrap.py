@@ -131,10 +131,37 @@ def test_an_old_python_gets_as_far_as_being_told_so() -> None:
     assert text.index("version_info") < text.index("from assistant")
 
 
-def test_only_the_test_command_needs_the_test_group() -> None:
+def test_only_the_test_command_needs_the_test_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSS_LINGUAL", "off")
     assert bootstrap.groups_for(["manage.py", "test", "-x"]) == ["base", "test"]
     assert bootstrap.groups_for(["manage.py", "up"]) == ["base"]
     assert bootstrap.groups_for(["manage.py"]) == ["base"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "file", "groups"),
+    [
+        ("on", "", ["base", "cross-lingual"]),
+        (None, 'export CROSS_LINGUAL="on"  # for our colleagues\n', ["base", "cross-lingual"]),
+        ("off", "CROSS_LINGUAL=on\n", ["base"]),
+        (None, "#CROSS_LINGUAL=on\n", ["base"]),
+        (None, "CROSS_LINGUAL=on\nCROSS_LINGUAL=off\n", ["base"]),
+        ("perhaps", "", ["base"]),
+    ],
+)
+def test_a_group_that_a_setting_asks_for_is_installed_too(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    environment: str | None,
+    file: str,
+    groups: list[str],
+) -> None:
+    monkeypatch.setattr(bootstrap, "ROOT", str(tmp_path))
+    (tmp_path / ".env").write_text(file)
+    monkeypatch.delenv("CROSS_LINGUAL", raising=False)
+    if environment is not None:
+        monkeypatch.setenv("CROSS_LINGUAL", environment)
+    assert bootstrap.groups_for(["manage.py", "up"]) == groups
 
 
 def test_bytecode_is_kept_in_the_environment_where_it_may_not_lie_beside_the_source(
