@@ -256,7 +256,7 @@ def _paragraphs(view: Request, reason: Reason, offered: Sequence[str], language:
         languages = sorted({p.language for p in passages} - {base_language(language)})
         is_foreign = bool(languages) and view.translation_confidence == 0
         opening.extend(filter(None, [_message(view) or ("" if is_foreign else _missing(view))]))
-        if is_foreign:
+        if is_foreign and not view.search_stats.get("is_foreign"):
             opening.append(
                 Phrase.NOT_TRANSLATED.in_language(language, languages=", ".join(languages))
             )

@@ -14,12 +14,14 @@ from django.utils.timezone import now
 
 from knowledge.embedding import registry
 from knowledge.errors import KnowledgeError
+from knowledge.identifiers import MULTILINGUAL_MODEL
 from knowledge.models import Calibration, Chunk, Collection, Document, GoldenQuestion, Section
 from knowledge.search import search
 from knowledge.search.confidence import confidences
 from knowledge.search.explanation import ConsideredChunk
 
 EVERYDAY = Path(__file__).with_name("everyday.txt")
+EVERYDAY_ACROSS = Path(__file__).with_name("everyday_across.tsv")
 # Titles of other collections are fewer than everyday questions, so that a neighbour about the same
 # subject cannot make up the upper quarter.
 OTHERS_LIMIT = 50
@@ -57,6 +59,7 @@ class Sample:
 
     text: str
     document: str = ""
+    language: str = ""  # where it may be another than the documents'
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,7 @@ class Outcome:
     """What a calibration found."""
 
     collection: Collection
+    model: str
     chunks: int
     scores: Scores
     choice: Choice
@@ -127,7 +131,7 @@ class Outcome:
         """Return it as JSON values."""
         return {
             "collection": self.collection.name,
-            "model": self.collection.embedding_model,
+            "model": self.model,
             "threshold": round(self.choice.threshold, 4),
             **self.report,
         }
@@ -136,7 +140,7 @@ class Outcome:
         """Let searches go by it from now on."""
         calibration, _ = Calibration.objects.update_or_create(
             collection=self.collection,
-            model=self.collection.embedding_model,
+            model=self.model,
             defaults={
                 "threshold": self.choice.threshold,
                 "report": self.report,
@@ -179,7 +183,28 @@ def calibrate(collection: Collection, watch: Watch | None = None) -> Outcome:
             if watch:
                 watch(done, len(texts))
     scores = Scores(**by_kind)
-    return Outcome(collection, chunks, scores, choose(scores))
+    return Outcome(collection, collection.embedding_model, chunks, scores, choose(scores))
+
+
+def calibrate_across(collection: Collection) -> Outcome | None:
+    """Ask the collection, in languages that it is not in, what it cannot answer.
+
+    What it can answer nobody has asked in other languages: the threshold lies where one in twenty
+    foreign questions passes. Nothing is stored. None where questions in another language are not
+    searched for by the multilingual model. Takes 48 searches. Raises Uncalibrated and
+    EmbeddingUnavailable.
+    """
+    foreign: list[float] = []
+    for sample in everyday_across():
+        results = search(sample.text, collections=[collection.name], spoken=sample.language)
+        if results.error:
+            raise Uncalibrated(results.error)
+        if results.stats["is_foreign"] and results.stats["confidence"] is not None:
+            foreign.append(results.stats["confidence"])
+    if not foreign:
+        return None
+    scores = Scores(foreign=foreign, own=[])
+    return Outcome(collection, MULTILINGUAL_MODEL, results.stats["chunks"], scores, choose(scores))
 
 
 def best_confidence(sample: Sample, collection: Collection) -> Sequence[float]:
@@ -225,6 +250,14 @@ def everyday() -> tuple[Sample, ...]:
     """Return 200 questions of everyday life, ten about each of twenty subjects."""
     lines = EVERYDAY.read_text(encoding="utf-8").splitlines()
     return tuple(Sample(line) for line in lines if line and not line.startswith("#"))
+
+
+@cache
+def everyday_across() -> tuple[Sample, ...]:
+    """Return six questions of everyday life in each of eight languages."""
+    lines = EVERYDAY_ACROSS.read_text(encoding="utf-8").splitlines()
+    rows = [line.partition("\t") for line in lines if line and not line.startswith("#")]
+    return tuple(Sample(text, language=language) for language, _, text in rows)
 
 
 def foreign_questions(collection: Collection) -> list[Sample]:

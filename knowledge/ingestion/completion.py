@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterable
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
@@ -70,7 +71,7 @@ def complete(lease: JobLease, state: CollectionState, encoder: Encoder) -> Repor
         remove_gone(lease, state)
     promote_copies(lease, encoder)
     refresh_indexes(lease, encoder)
-    problem = fill_multilingual(lease)
+    problem = fill_multilingual(lease) if settings.CROSS_LINGUAL else ""
     result = report(lease.job)
     if problem:
         result.warnings.append(Problem(multilingual.NAME, problem))

@@ -62,7 +62,9 @@ def search(
     """
     milliseconds: Milliseconds = {}
     with timed(milliseconds, "scope"):
-        scope = across(scope_of(collections, languages, audience), spoken)
+        scope = scope_of(collections, languages, audience)
+        if spoken and settings.CROSS_LINGUAL:
+            scope = across(scope, spoken)
     with timed(milliseconds, "typos"):
         # The words of another language are no misspelt ones of the documents'.
         replaced = {} if scope.is_foreign else typos.corrections(question, scope)

@@ -57,7 +57,7 @@ def across(scope: Scope, language: str) -> Scope:
     know many languages.
     """
     candidates = scope.models.get(LOCAL_MODEL, [])
-    if not (settings.CROSS_LINGUAL and language and candidates):
+    if not candidates:
         return scope
     values = scope.values | {
         "candidates": array_literal(candidates),

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge.embedding import Kind, Vectors, registry
+from knowledge.embedding.local import SPREAD
 from knowledge.errors import EmbeddingUnavailable
-from knowledge.identifiers import LOCAL_MODEL
+from knowledge.identifiers import LOCAL_MODEL, MULTILINGUAL_MODEL
 from knowledge.search import sql, vector_indexes
 from knowledge.search.explanation import Wording
 from knowledge.search.fusion import Scores, unit
@@ -202,6 +203,9 @@ SELECT halfvec_send(embedding) FROM knowledge_chunkvector WHERE model = %(model)
 ORDER BY hashint8extended(id, 0) LIMIT %(most)s::int
 """
 
+# The others are measured; across languages a sample of passages does not tell.
+KNOWN_SCALES = {LOCAL_MODEL: 1.0, MULTILINGUAL_MODEL: SPREAD}
+
 _scales: dict[str, float] = {}
 
 
@@ -210,8 +214,8 @@ def scale(model: str) -> float:
 
     Measured once in a process.
     """
-    if model == LOCAL_MODEL:
-        return 1.0
+    if model in KNOWN_SCALES:
+        return KNOWN_SCALES[model]
     if model not in _scales:
         vectors_sent = [each for (each,) in rows(SAMPLE, {"model": model, "most": MOST})]
         if len(vectors_sent) < FEWEST:

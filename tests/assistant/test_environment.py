@@ -1,5 +1,11 @@
 """Server addresses as people write them, and as Django and Celery want them."""
 
+<<<<<<< HEAD
+=======
+import os
+import subprocess
+import sys
+>>>>>>> c454e16 (Calibrate searches across languages, and measure and document them)
 from pathlib import Path
 
 import pytest
@@ -56,3 +62,17 @@ def test_a_redis_address_is_spelt_as_celery_wants_it(address: str, broker: str) 
 def test_an_unusable_redis_address_is_refused_by_name() -> None:
     with pytest.raises(EnvError, match="REDIS_URL"):
         broker_url("http://host")
+
+
+def test_a_wrong_value_of_cross_lingual_stops_the_start_with_the_reason() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", "import assistant.settings"],
+        env=os.environ | {"CROSS_LINGUAL": "perhaps"},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 1
+    assert "CROSS_LINGUAL" in answer.stderr
+    assert "on, off" in answer.stderr

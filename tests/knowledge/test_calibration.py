@@ -1,10 +1,29 @@
 """Calibration: the threshold lies where foreign questions end and answers begin."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_django import Settings
 
-from knowledge.calibration import FALSE_ALARMS, Scores, choose, everyday, titles, upper_quantile
+from knowledge.calibration import (
+    FALSE_ALARMS,
+    Scores,
+    calibrate_across,
+    choose,
+    everyday,
+    everyday_across,
+    titles,
+    upper_quantile,
+)
+from knowledge.embedding.local import MULTILINGUAL
+from knowledge.ingestion.backfill import fill
+from knowledge.models import Document
+from knowledge.search.languages import across
+from knowledge.search.scope import scope_of
+from tests.knowledge.islands import island
+from tests.knowledge.polyglot import Polyglot
 
 # 0.10, 0.11, … 0.29: half below 0.195, a quarter above 0.2425.
 FOREIGN = [0.1 + number / 100 for number in range(20)]
@@ -73,3 +92,30 @@ def test_everyday_questions_are_two_hundred_and_each_is_there_once() -> None:
 def test_titles_that_ask_for_nothing_are_left_out() -> None:
     named = [("Overview", "a"), ("See also", "b"), ("Carry over unused days", "c")]
     assert [each.document for each in titles(named)] == ["c"]
+
+
+@pytest.mark.django_db
+def test_searches_across_languages_are_calibrated_by_questions_in_other_languages(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    collection = island()
+    assert calibrate_across(collection) is None  # it is off
+    settings.CROSS_LINGUAL = True
+    monkeypatch.setattr(MULTILINGUAL, "encode", Polyglot())
+    assert calibrate_across(collection) is None  # no vectors yet
+    fill(collection, MULTILINGUAL)
+    Document.objects.filter(source="fog.md").update(language="de")
+    outcome = calibrate_across(collection)
+    assert outcome is not None
+    assert outcome.model == MULTILINGUAL.name
+    # Those in German are not in another language.
+    assert len(outcome.scores.foreign) == len(everyday_across()) - 6
+    kept = outcome.keep()
+    scope = across(scope_of(["island"]), "fr")
+    assert scope.bars[collection.pk].threshold == pytest.approx(kept.threshold)
+
+
+def test_everyday_questions_in_other_languages_are_six_of_each() -> None:
+    counts = Counter(sample.language for sample in everyday_across())
+    assert set(counts.values()) == {6}
+    assert len(counts) == 8

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.table import Table
 from rich.text import Text
 
-from knowledge.calibration import Outcome, calibrate
+from knowledge.calibration import Outcome, calibrate, calibrate_across
 from knowledge.collections import collections_named
 from knowledge.errors import KnowledgeError
 from knowledge.management.console import console_of, progress_bar
@@ -49,17 +49,18 @@ class Command(BaseCommand):
         for collection in collections_to_calibrate(options["collections"]):
             try:
                 with progress_bar(f"questions to {collection.name}") as watch:
-                    outcome = calibrate(collection, watch)
+                    found = [calibrate(collection, watch), calibrate_across(collection)]
             except KnowledgeError as error:
                 failures.append(f"{collection.name}: {error}")
                 continue
-            if not options["dry_run"]:
-                outcome.keep()
-            outcomes.append(outcome)
-            if not options["json"]:
-                console.print(
-                    histogram(outcome), verdict(outcome, kept=not options["dry_run"]), sep=""
-                )
+            for outcome in filter(None, found):
+                if not options["dry_run"]:
+                    outcome.keep()
+                outcomes.append(outcome)
+                if not options["json"]:
+                    console.print(
+                        histogram(outcome), verdict(outcome, kept=not options["dry_run"]), sep=""
+                    )
         if options["json"]:
             self.stdout.write(json.dumps([outcome.as_json() for outcome in outcomes]))
         if failures:
@@ -83,8 +84,7 @@ def histogram(outcome: Outcome) -> Table:
     """Return how confident searches were, a column of bars per kind of question."""
     threshold = outcome.choice.threshold
     table = Table(
-        title=f"{outcome.collection.name}, {outcome.chunks:,} chunks, "
-        f"{outcome.collection.embedding_model}",
+        title=f"{outcome.collection.name}, {outcome.chunks:,} chunks, {outcome.model}",
         title_justify="left",
         box=None,
         pad_edge=False,

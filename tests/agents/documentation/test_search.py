@@ -8,8 +8,16 @@ from pytest_django import Settings
 
 from agents.documentation.search import find
 from knowledge import ingestion
+<<<<<<< HEAD
 from knowledge.errors import EmbeddingUnavailable, UnknownCollection
 from knowledge.search import vector
+=======
+from knowledge.embedding.local import MULTILINGUAL
+from knowledge.errors import UnknownCollection
+from knowledge.ingestion.backfill import fill
+from knowledge.models import Collection
+from tests.knowledge.polyglot import Polyglot
+>>>>>>> c454e16 (Calibrate searches across languages, and measure and document them)
 
 pytestmark = pytest.mark.django_db
 
@@ -104,3 +112,28 @@ def test_a_search_is_found_again_by_whoever_made_it_only() -> None:
 
 def test_a_question_about_something_else_is_poor() -> None:
     assert search_writes("What is the best pizza in Naples?")["search_quality"] == "poor"
+
+
+@pytest.mark.parametrize(
+    ("language", "confidence", "is_foreign"),
+    [
+        ("de", 0.0, True),  # nobody could translate it
+        ("de", 0.9, False),  # a model has translated it
+        ("de", 1.0, False),  # in English, to be answered in German
+        ("en", 1.0, False),
+        ("", None, False),
+    ],
+)
+def test_what_nobody_translated_is_searched_for_across_languages(
+    language: str,
+    confidence: float | None,
+    is_foreign: bool,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings.CROSS_LINGUAL = True
+    monkeypatch.setattr(MULTILINGUAL, "encode", Polyglot())
+    fill(Collection.objects.get(name="handbook"), MULTILINGUAL)
+    payload = {"language": language, "translation_confidence": confidence}
+    stats = search_writes("Wie oft wird entkalkt?", **payload)["search_stats"]
+    assert stats["is_foreign"] is is_foreign

@@ -8,14 +8,18 @@ from datetime import timedelta
 import pytest
 from django.db import IntegrityError, connection
 from django.utils.timezone import now
+from pytest_django import Settings
 
 from agents import envelopes
 from agents.models import Envelope, Fault, Step
 from agents.names import Role, Status
 from agents.steps import events, sweeper
 from knowledge import liveness
+from knowledge.identifiers import INGEST_QUEUE
+from knowledge.models import Ingest
 from tests.agents.claiming import bells, claim
 from tests.conftest import Begin
+from tests.knowledge.islands import island
 
 
 def unheard(envelope: Envelope) -> None:
@@ -145,3 +149,15 @@ def test_a_turn_that_cannot_be_ended_does_not_keep_the_others_from_ending(
     assert sweeper.sweep()["expired"] == 1
     healthy.refresh_from_db()
     assert healthy.status == Status.EXPIRED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_vectors_that_a_setting_asks_for_are_made_by_a_job_once(settings: Settings) -> None:
+    island()
+    sweeper.plan_vectors()
+    assert not Ingest.objects.exists()
+    settings.CROSS_LINGUAL = True
+    sweeper.plan_vectors()
+    sweeper.plan_vectors()
+    assert Ingest.objects.count() == 1
+    assert events.connection().llen(INGEST_QUEUE) == 1

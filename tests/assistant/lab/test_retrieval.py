@@ -15,7 +15,7 @@ from assistant.lab.judged_data import Unjudgeable, read_folder, take_in
 from knowledge.calibration import calibrate, is_due, refresh
 from knowledge.ingestion import cancel
 from knowledge.models import Calibration, Collection, Document, GoldenQuestion
-from knowledge.search import search
+from knowledge.search import SearchResult, search
 
 pytestmark = pytest.mark.django_db
 
@@ -66,6 +66,22 @@ def run(*words: object) -> str:
 def island(folder: Path) -> Collection:
     """Return the passages as a collection."""
     return Collection.objects.get(name=take_in(read_folder(folder)).name)
+
+
+def test_questions_are_asked_in_the_language_they_name(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    write(folder / "queries.jsonl", [row | {"language": "de"} for row in rows])
+    spoken = set()
+
+    def listening(*words: Any, **options: Any) -> SearchResult:
+        spoken.add(options["spoken"])
+        return search(*words, **options)
+
+    monkeypatch.setattr(retrieval, "search", listening)
+    run("evaluate", "retrieval", folder, "--json")
+    assert spoken == {"de"}
 
 
 def test_retrieval_is_measured_per_form_and_level(folder: Path) -> None:
