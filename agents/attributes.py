@@ -141,6 +141,7 @@ class SearchStats(TypedDict, total=False):
     expansion: str
     cached: bool
     corrected: dict[str, str]  # words of the question that no document has → searched for instead
+    is_foreign: bool  # searched across languages
 
     __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
 

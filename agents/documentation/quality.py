@@ -7,7 +7,14 @@ from typing import Any, Literal
 from django.conf import settings
 from pydantic import BaseModel
 
-from agents.attributes import Citation, CitationStatus, Reason, SourceReference, Unit
+from agents.attributes import (
+    Citation,
+    CitationStatus,
+    Reason,
+    SearchStats,
+    SourceReference,
+    Unit,
+)
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.check import SUPPORT, Evidence, within
 from agents.documentation.citations.markers import markers, normalised, without_markers
@@ -51,7 +58,7 @@ class Answer(View):
     best_answer: dict[str, Any] = {}
     answer_form: Literal["written", "quoted", "closest"] = "written"
     generation_confidence: float = 0.0
-    search_stats: dict[str, Any] = {}
+    search_stats: SearchStats = {}
 
 
 class Judgement(BaseModel):

@@ -1,11 +1,8 @@
 """Server addresses as people write them, and as Django and Celery want them."""
 
-<<<<<<< HEAD
-=======
 import os
 import subprocess
 import sys
->>>>>>> c454e16 (Calibrate searches across languages, and measure and document them)
 from pathlib import Path
 
 import pytest

@@ -8,16 +8,12 @@ from pytest_django import Settings
 
 from agents.documentation.search import find
 from knowledge import ingestion
-<<<<<<< HEAD
-from knowledge.errors import EmbeddingUnavailable, UnknownCollection
-from knowledge.search import vector
-=======
 from knowledge.embedding.local import MULTILINGUAL
-from knowledge.errors import UnknownCollection
+from knowledge.errors import EmbeddingUnavailable, UnknownCollection
 from knowledge.ingestion.backfill import fill
 from knowledge.models import Collection
+from knowledge.search import vector
 from tests.knowledge.polyglot import Polyglot
->>>>>>> c454e16 (Calibrate searches across languages, and measure and document them)
 
 pytestmark = pytest.mark.django_db
 
