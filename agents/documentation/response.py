@@ -131,7 +131,7 @@ def _quoted(view: Assignment, quoted: Quotation, names: Sequence[str], certainty
     parts = [quoted.markdown(as_list="list" in view.response_notes)]
     if not answers:
         parts.insert(0, Phrase.CLOSEST.in_language(language))
-        missing = names or unmentioned(view.canonical_question, view.source_references)
+        missing = names or _missing_words(view)
         if missing:
             parts.append(Phrase.NOT_COVERED.in_language(language, missing=", ".join(missing)))
     # Titles and quotes stay as they are; that they do is said once.
@@ -181,6 +181,13 @@ def _missing_names(
     return [word for word in words if any(name in word for name in names)]
 
 
+def _missing_words(view: Assignment) -> Sequence[str]:
+    """The words of the question that no passage has; those of another language say nothing."""
+    if view.search_stats.get("is_foreign"):
+        return []
+    return unmentioned(view.canonical_question, view.source_references)
+
+
 def _further(place: SourceReference, references: Sequence[SourceReference]) -> list[str]:
     """The headings of the next best places."""
     headings = dict.fromkeys(heading(each) for each in references)
@@ -227,7 +234,7 @@ def _refused(refused: Refusal, language: str) -> Writes:
 def _ask_back(view: Assignment) -> Writes:
     """Nothing to say with a source: name what the passages do not mention."""
     question = view.canonical_question
-    missing = unmentioned(question, view.source_references)
+    missing = _missing_words(view)
     message = ""
     if missing:
         language = view.language

@@ -119,6 +119,15 @@ def test_where_nothing_fits_it_asks_and_names_what_is_missing() -> None:
     assert "response" not in writes
 
 
+def test_words_of_another_language_are_not_called_missing() -> None:
+    for certainty in (0.03, 0.3):
+        stats = {"certainty": certainty, "is_foreign": True}
+        writes = answered("Wann wird entkalkt?", search_stats=stats, language="de")
+        said = writes.get("response", "") + writes.get("clarification_message", "")
+        assert "entkalkt" not in said
+        assert "erwähnen" not in said
+
+
 def test_without_passages_it_asks() -> None:
     writes = answered("How do I descale the machine?", search_results=[])
     assert writes["clarification_reason"] == "insufficient_context"
