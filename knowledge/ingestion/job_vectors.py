@@ -8,7 +8,7 @@ from pgvector import HalfVector
 
 from knowledge import chunking
 from knowledge.embedding import Vectors, registry
-from knowledge.identifiers import LOCAL_DIMENSIONS, LOCAL_MODEL
+from knowledge.identifiers import LOCAL_DIMENSIONS, OWN_MODELS
 from knowledge.ingestion.drafts import digest
 from knowledge.ingestion.job_lease import JobLease
 from knowledge.models import ChunkVector, Encoded
@@ -25,7 +25,7 @@ class Encoder:
         self.model = registry.named(lease.job.collection.embedding_model)
         self.window = self.model.window
         # Who asks a provider pays for each text, and should not do so again.
-        self.is_paid = self.model.name != LOCAL_MODEL
+        self.is_paid = self.model.name not in OWN_MODELS
         self.digests: list[str] = []  # of what is kept, and of use to no one once stored
 
     def encode(self, texts: Sequence[str], former: Collection[str] = ()) -> Vectors:

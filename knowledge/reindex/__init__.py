@@ -15,6 +15,7 @@ from genai_prices import Usage, calc_price
 from knowledge import providers
 from knowledge.embedding import MODEL, Embedder, registry
 from knowledge.errors import KnowledgeError
+from knowledge.identifiers import MULTILINGUAL_MODEL, OWN_MODELS
 from knowledge.ingestion.backfill import Watch, fill, missing, text
 from knowledge.ingestion.store import lock_collection
 from knowledge.models import Chunk, ChunkVector, Collection, DocumentVector, Section, SectionVector
@@ -93,8 +94,9 @@ def back(collection: Collection, name: str = "") -> Outcome:
     Raises NoWayBack when there are none, or several and no `name` says which.
     """
     before, models = collection.embedding_model, other_models(collection)
-    if name:
-        models = [model for model in models if model == registry.full_name(name)]
+    # Unless it is named: that model's stand beside the others for questions in other languages.
+    wanted = {registry.full_name(name)} if name else {*models} - {MULTILINGUAL_MODEL}
+    models = [model for model in models if model in wanted]
     if not models:
         raise NoWayBack(
             f"{collection.name!r} has no vectors of {name or 'another model'} to go back to."
@@ -178,7 +180,7 @@ def sample(collection: Collection, embedder: Embedder) -> tuple[float, float]:
 
 def price(model: str, tokens: int) -> float | None:
     """Return the dollars that so many tokens cost, None when nobody knows."""
-    if model == MODEL:
+    if model in OWN_MODELS:
         return 0.0
     name, provider = providers.parse_full_model_name(model)
     if provider in providers.OWN:

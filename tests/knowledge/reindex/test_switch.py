@@ -9,10 +9,12 @@ from werkzeug import Response
 from knowledge import embedding, ingestion, reindex
 from knowledge.embedding import registry
 from knowledge.embedding.embedder import Unreachable
+from knowledge.embedding.local import MULTILINGUAL
 from knowledge.ingestion import backfill, find
 from knowledge.models import Chunk, ChunkVector, Collection, GoldenQuestion
 from knowledge.search import search, vector_indexes
 from tests.knowledge.endpoint import Server
+from tests.knowledge.polyglot import Polyglot
 from tests.knowledge.words import DIMENSIONS, OTHER, model_of, of_words, vectors
 
 pytestmark = [
@@ -174,3 +176,14 @@ def test_there_is_no_way_back_without_vectors_or_between_several(collection: Col
     with pytest.raises(reindex.NoWayBack, match=r"third@own, words@own.*--embedding-model"):
         reindex.back(collection)
     assert reindex.back(collection, "third@own").after == "third@own"
+
+
+def test_vectors_for_other_languages_are_nothing_to_go_back_to(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MULTILINGUAL, "encode", Polyglot())
+    backfill.fill(collection, MULTILINGUAL)
+    with pytest.raises(reindex.NoWayBack):
+        reindex.back(collection)
+    assert reindex.back(collection, MULTILINGUAL.name).after == MULTILINGUAL.name
+    assert reindex.price(MULTILINGUAL.name, 1000) == 0.0
