@@ -5,7 +5,7 @@ short, else from where it comes nearest to the question, with all that belongs t
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from agents.attributes import SourceReference
 from agents.words import terms, words
-from knowledge.embedding import encode
+from knowledge.embedding import similarities
 from knowledge.parsing.outline import block_starts
 from knowledge.parsing.tables import rendered
 from knowledge.sentences import FENCE, ITEM, QUOTE, split_sentences
@@ -55,6 +55,9 @@ class Block:
     def leads(self) -> bool:
         """Whether it announces what follows."""
         return self.kind == "heading" or self.text.endswith(LEADING)
+
+
+Nearness = Callable[[Sequence[Block]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
@@ -98,16 +101,21 @@ def together(kind: str, texts: Sequence[str], *, as_list: bool = False) -> str:
 
 
 def quotation(
-    question: str, references: Sequence[SourceReference], notes: Sequence[str]
+    question: str,
+    references: Sequence[SourceReference],
+    notes: Sequence[str],
+    *,
+    is_foreign: bool = False,
 ) -> Quotation | None:
     """Return what is quoted of the first passage that says anything; None when none does.
 
-    `notes` are wishes about the length: "brief", "detailed", "3 sentences".
+    `notes` are wishes about the length: "brief", "detailed", "3 sentences". `is_foreign`: the
+    passages are in another language than the question.
     """
     for reference in references:
         blocks = list(blocks_of(reference.text))
         if sum(block.size for block in blocks if block.kind != "heading") >= FEWEST_WORDS:
-            return Quotation(reference, _fitting(question, blocks, notes))
+            return Quotation(reference, _fitting(blocks, notes, nearness(question, is_foreign)))
     return None
 
 
@@ -133,28 +141,32 @@ def _kind(block: str) -> str:
     return "prose"
 
 
-def _fitting(question: str, blocks: Sequence[Block], notes: Sequence[str]) -> list[list[Block]]:
+def nearness(question: str, is_foreign: bool) -> Nearness:
+    """Return what scores blocks by their vectors and their words, 0 to about 1.25."""
+    wanted = set(terms(question))
+
+    def scores(blocks: Sequence[Block]) -> NDArray[np.float32]:
+        cosines = similarities(question, [each.text for each in blocks], is_foreign=is_foreign)
+        shares = [len(wanted & set(terms(each.text))) / (len(wanted) or 1) for each in blocks]
+        return np.asarray(cosines + TERMS * np.array(shares), np.float32)
+
+    return scores
+
+
+def _fitting(blocks: Sequence[Block], notes: Sequence[str], near: Nearness) -> list[list[Block]]:
     """The blocks to quote, as runs: all of a short place, else the part nearest to the question."""
     if exact := next(filter(None, map(EXACT.match, notes)), None):
-        return [[_sentences(blocks[_nearest(blocks, _scores(question, blocks))], int(exact[1]))]]
+        return [[_sentences(blocks[_nearest(blocks, near(blocks))], int(exact[1]))]]
     most = BRIEF if "brief" in notes else DETAILED if "detailed" in notes else USUAL
     if sum(block.size for block in blocks) <= most:
         return [list(blocks)]
-    scores = _scores(question, blocks)
+    scores = near(blocks)
     best = _nearest(blocks, scores)
     first, last = _members(blocks, best)
     if blocks[best].kind == "item" and _size(blocks[first:last]) > most:
         return _items(blocks, scores, range(first, last))
     end = last if blocks[best].kind == "step" else best + 1
     return [_window(blocks, _beginning(blocks, first, best), end, most)]
-
-
-def _scores(question: str, blocks: Sequence[Block]) -> NDArray[np.float32]:
-    """How near each block is to the question, by its vector and its words, 0 to about 1.25."""
-    vectors = encode([question, *(block.text for block in blocks)])
-    wanted = set(terms(question))
-    shares = [len(wanted & set(terms(block.text))) / (len(wanted) or 1) for block in blocks]
-    return np.asarray(vectors[1:] @ vectors[0] + TERMS * np.array(shares), np.float32)
 
 
 def _nearest(blocks: Sequence[Block], scores: NDArray[np.float32]) -> int:

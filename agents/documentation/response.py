@@ -117,7 +117,10 @@ def quote(view: Assignment) -> Writes:
     references = [r for r in view.source_references if not _doubted(r, view.quality_analysis)]
     certainty = view.search_stats.get("certainty")
     certainty = UNKNOWN if certainty is None else certainty
-    quoted = quotation(view.canonical_question, references, view.response_notes)
+    is_foreign = bool(view.search_stats.get("is_foreign"))
+    quoted = quotation(
+        view.canonical_question, references, view.response_notes, is_foreign=is_foreign
+    )
     if not quoted or certainty < HOPELESS:
         return _ask_back(view)
     names = _missing_names(view.canonical_question, quoted.reference, references)

@@ -165,6 +165,7 @@ def keep_version(document: Document) -> None:
         document=document,
         number=document.version,
         title=document.title,
+        edition=document.edition,
         content=document.content,
         sha1=document.sha1,
         created=document.updated,
