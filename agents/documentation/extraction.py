@@ -34,7 +34,7 @@ FEWEST_WORDS = 8
 # How a sentence ends that leads to a list or to code; the second is the Chinese colon.
 LEADING = (":", "\uff1a")
 BOLD_LINE = re.compile(r"^\*\*[^*\n]+\*\*:?$")
-NUMBERED = re.compile(r"^\s*\d{1,3}[.)]\s")
+NUMBERED = re.compile(r"^\s*(\d{1,3})[.)]\s")
 RELATIVE_LINK = re.compile(r"\[([^\]]+)\]\((?!\w+:)[^)]*\)")
 EXACT = re.compile(r"^(\d+) (?:lines|sentences)$")
 
@@ -50,6 +50,12 @@ class Block:
     def size(self) -> int:
         """How many words it has."""
         return len(words(self.text))
+
+    @property
+    def number(self) -> int:
+        """The number of a step; 0 of anything else."""
+        match = NUMBERED.match(self.text)
+        return int(match[1]) if match else 0
 
     @property
     def leads(self) -> bool:
@@ -180,14 +186,31 @@ def _nearest(blocks: Sequence[Block], scores: NDArray[np.float32]) -> int:
 def _members(blocks: Sequence[Block], place: int) -> tuple[int, int]:
     """Where the list that a block belongs to begins and ends; the block alone when it is none."""
     kind = blocks[place].kind
-    if kind not in {"item", "step"}:
-        return place, place + 1
+    if kind == "step":
+        return next((each.start, each.stop) for each in _procedures(blocks) if place in each)
     first, end = place, place + 1
-    while first and blocks[first - 1].kind == kind:
+    while kind == "item" and first and blocks[first - 1].kind == kind:
         first -= 1
-    while end < len(blocks) and blocks[end].kind == kind:
+    while kind == "item" and end < len(blocks) and blocks[end].kind == kind:
         end += 1
     return first, end
+
+
+def _procedures(blocks: Sequence[Block]) -> list[range]:
+    """The stretches of steps; code and text between two belong to them where the numbers go on."""
+    found: list[range] = []
+    for place, block in enumerate(blocks):
+        if block.kind != "step":
+            continue
+        before = found[-1] if found else range(0)
+        goes_on = before and (
+            before.stop == place or block.number == blocks[before.stop - 1].number + 1
+        )
+        if goes_on and all(each.kind != "heading" for each in blocks[before.stop : place]):
+            found[-1] = range(before.start, place + 1)
+        else:
+            found.append(range(place, place + 1))
+    return found
 
 
 def _beginning(blocks: Sequence[Block], first: int, best: int) -> int:
@@ -225,8 +248,7 @@ def _window(blocks: Sequence[Block], begin: int, end: int, most: int) -> list[Bl
         room -= blocks[end].size
         end += 1
     # No procedure ends in the middle.
-    while end < len(blocks) and blocks[end - 1].kind == blocks[end].kind == "step":
-        end += 1
+    end = max([end, *(each.stop for each in _procedures(blocks) if end - 1 in each)])
     if end == len(blocks):
         begin = _earlier(blocks, begin, room)
     while end - begin > 1 and blocks[end - 1].leads:

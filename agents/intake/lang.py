@@ -45,7 +45,8 @@ def recognise(view: Message) -> Writes:
         return {"language": current or ENGLISH, "confidence": 0.5 if current else 0.2}
     language = likeliest(chances)
     if current is None:
-        spoken = language if chances[language] >= EVEN or _says_enough(text) else ENGLISH
+        is_telling = chances[language] >= EVEN or not LATIN.search(prose(text[:ENOUGH_TEXT]))
+        spoken = language if is_telling else ENGLISH
         return {"language": spoken, "confidence": chances[spoken]}
     is_sure = chances[language] >= SURE and _says_enough(text)
     # Who asked for answers in German may go on writing English: the wish stands.

@@ -1,17 +1,24 @@
 """Markdown: a page with what its front matter says about it; MDX, and text without markup."""
 
 import re
+import tomllib
 from typing import Any
 
 import frontmatter
 import yaml
 
+from knowledge.parsing import markup
 from knowledge.parsing.encoding import decode
 from knowledge.parsing.normalization import clean_characters, collapse_blank_lines, normalise
 from knowledge.parsing.outline import title
 from knowledge.parsing.parsed_page import Limits, Page, as_date, as_language, as_list, as_text
 
-FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+FRONT_MATTER = re.compile(
+    r"\A\s*(---|\+\+\+)[ \t]*\n(.*?)^\1[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
+TOML = "+++"
+FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?^ {0,3}\1[`~]*[ \t]*$", re.DOTALL | re.MULTILINE)
+TABLE = re.compile(r"^[ \t]*<table\b.*?</table>[ \t]*$", re.DOTALL | re.MULTILINE | re.IGNORECASE)
 
 
 def parse(body: bytes, _: Limits) -> list[Page]:
@@ -34,7 +41,7 @@ def page(body: bytes, *, mdx: bool = False) -> Page:
     """Return the page; with `mdx`, components count as tags. Raises Unreadable."""
     text, warnings = decode(body)
     about, text, problem = front_matter(clean_characters(text))
-    content = normalise(text, mdx=mdx)
+    content = normalise(without_html_tables(text), mdx=mdx)
     return Page(
         content=content,
         title=as_text(about.get("title")) or title(content),
@@ -58,12 +65,35 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, list[str]]:
         return {}, text, ["no front matter"]
     rest = text[match.end() :]
     try:
-        about, _ = frontmatter.parse(match[0].strip() + "\n")
+        if match[1] == TOML:
+            about = tomllib.loads(match[2])
+        else:
+            about, _ = frontmatter.parse(match[0].strip() + "\n")
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         return {}, rest, [f"front matter left out: {reason(error)}"]
     if not about:
         return {}, rest, ["front matter left out: it holds no 'name: value' lines"]
     return about, rest, []
+
+
+def without_html_tables(text: str) -> str:
+    """Return the text with tables of HTML as lists of their rows; those shown as code stay.
+
+    Before blocks are told apart: the cells of such a table are indented like code.
+    """
+    if "<table" not in text.lower():
+        return text
+    parts: list[str] = []
+    done = 0
+    for code in FENCED.finditer(text):
+        parts += [TABLE.sub(rows_of, text[done : code.start()]), code[0]]
+        done = code.end()
+    return "".join([*parts, TABLE.sub(rows_of, text[done:])])
+
+
+def rows_of(table: re.Match[str]) -> str:
+    """Return a table of HTML as a list of its rows, on lines of its own."""
+    return f"\n\n{markup.markdown(table[0])}\n\n"
 
 
 def reason(error: Exception) -> str:

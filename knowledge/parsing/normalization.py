@@ -18,6 +18,9 @@ IMPORTS = re.compile(r"^(?:import\s.+?\sfrom\s+['\"]|import\s+['\"]|export\s+(?:
 UNREAD = (
     ("<!--", "-->"),
     ("{/*", "*/}"),
+    ("{{<", ">}}"),
+    ("{{%", "%}}"),
+    ("<%", "%>"),
     ("<head>", "</head>"),
     ("<script", "</script>"),
     ("<style", "</style>"),

@@ -132,7 +132,7 @@ class Particulars:
             *(each for each in exact if " ".join(each.casefold().split()) not in self._plain),
             *(each for each in IDENTIFIER.findall(plain) if not self._has_identifier(each)),
             *(each for each in numbers if not self._has_number(each)),
-            *(each for each in self._names(plain) if not self._has_name(each)),
+            *(each for each in self._names(IDENTIFIER.sub(" ", plain)) if not self._has_name(each)),
         ]
 
     @cached_property
@@ -189,9 +189,11 @@ class Evidence:
 
     def statuses(self, statement: str, cited: Sequence[str]) -> dict[str, CitationStatus]:
         """Return what each of the passages that a statement cites says of it."""
-        if self._particulars.lacks(statement):
+        statuses = {marker: self._status(statement, marker) for marker in cited}
+        # What stands there word for word names nothing that is not there, whatever it looks like.
+        if "verified" not in statuses.values() and self._particulars.lacks(statement):
             return dict.fromkeys(cited, "unsupported")
-        return {marker: self._status(statement, marker) for marker in cited}
+        return statuses
 
     def source(self, statement: str) -> str:
         """Return the marker of the first passage that has a statement; empty when none has."""
@@ -283,9 +285,9 @@ def citation(reference: SourceReference, quote: str, status: CitationStatus) -> 
 
 def support(statement: str, passage: str) -> CitationStatus:
     """Say how far a single passage supports a statement."""
-    if Particulars([passage]).lacks(statement):
-        return "unsupported"
-    return "verified" if PassageText(passage).has(statement) else "weak"
+    if PassageText(passage).has(statement):
+        return "verified"
+    return "unsupported" if Particulars([passage]).lacks(statement) else "weak"
 
 
 def sentences(text: str) -> Iterator[str]:

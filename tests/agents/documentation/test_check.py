@@ -109,3 +109,9 @@ def test_nothing_said_and_gibberish_are_not_verified(said: str) -> None:
 def test_an_echoed_prompt_is_not_verified() -> None:
     echoed = (Path(prompt.__file__).parent / "response.md").read_text("utf-8")
     assert not [each for each in sentences(echoed) if support(each, WARRANTY) == "verified"]
+
+
+def test_what_stands_there_word_for_word_is_verified_whatever_it_looks_like() -> None:
+    passage = "The lock uses a SHA1 key with HOST_1, and names such as R2D2-like ones."
+    assert support(passage, passage) == "verified"
+    assert Particulars([passage]).lacks("The lock uses a SHA1 key.") == []

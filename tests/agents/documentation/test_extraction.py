@@ -51,6 +51,26 @@ def test_steps_are_quoted_to_the_last_though_they_are_longer_than_an_answer() ->
     assert "Paragraph 3" not in answer
 
 
+def test_steps_go_on_behind_code_that_stands_between_them() -> None:
+    steps = "\n".join(f"{n}. Open the valve {n} with the long key." for n in range(1, 13))
+    code = "```ini\nvalve=open\n```"
+    text = f"{FILLER}\n\nTo drain the boiler:\n\n{steps}\n{code}\n13. Let it cool.\n\n{FILLER}"
+    answer = quoted("How do I drain the boiler with the key?", text, notes=("brief",)).markdown()
+    assert "1. Open the valve 1 " in answer
+    assert code in answer
+    assert "13. Let it cool." in answer
+    assert "Paragraph" not in answer
+
+
+def test_other_steps_under_another_heading_are_no_part_of_a_procedure() -> None:
+    steps = "1. Open the valve with the key.\n2. Wait until it is dry."
+    other = f"1. Paint the boiler{' and its many pipes' * 12}.\n2. Paint it again."
+    text = f"To drain the boiler:\n\n{steps}\n\n**Paint**\n\n{other}\n\n{FILLER}"
+    answer = quoted("How do I drain the boiler?", text, notes=("brief",)).markdown()
+    assert "2. Wait until it is dry." in answer
+    assert "2. Paint it again." not in answer
+
+
 def test_long_place_is_quoted_from_where_it_is_nearest() -> None:
     text = f"{FILLER}\n\nThe lamp is guaranteed for nine years.\n\n{FILLER}"
     answer = quoted("How long is the guarantee of the lamp?", text).markdown()

@@ -38,6 +38,7 @@ def language_of(text: str, **memory: Any) -> str:
         ("Pricing?", "en"),
         ("refund", "en"),
         ("API keys", "en"),
+        ("minimum php version", "en"),
         ("login", "en"),
     ],
 )

@@ -30,6 +30,33 @@ def test_front_matter_describes_the_page() -> None:
     assert (page.last_updated, page.content, page.warnings) == (date(2026, 3, 4), "Text", [])
 
 
+def test_front_matter_may_be_toml() -> None:
+    front = '+++\ntitle = "Backup"\ndate = 2024-03-05\ntags = ["files", "restore"]\n+++\n'
+    (page,) = parse("page.md", f"{front}\nKeep a copy.".encode())
+    assert (page.title, page.keywords, page.content) == (
+        "Backup", ["files", "restore"], "Keep a copy.",
+    )  # fmt: skip
+    assert page.last_updated == date(2024, 3, 5)
+    assert page.warnings == []
+    (broken,) = parse("page.md", b"+++\ntitle = \n+++\nKeep a copy.")
+    assert broken.warnings[0].startswith("front matter left out")
+    assert broken.content == "Keep a copy."
+
+
+def test_html_table_in_markdown_is_a_list_of_its_rows_unless_it_is_shown_as_code() -> None:
+    table = "<table>\n<tr><th>Key</th><th>Does</th></tr>\n\n    <tr>\n        <td>`F1`</td>"
+    table += "\n\n        <td>Help</td></tr>\n</table>"
+    (page,) = parse("page.md", f"Keys:\n\n{table}\n\n```html\n{table}\n```\n".encode())
+    assert "- Key: `F1`; Does: Help" in page.content
+    assert page.content.count("<table>") == 1
+
+
+def test_marks_of_templates_are_not_read() -> None:
+    text = "See {{< toc >}} this <% if x %>page<% end %>, and `{{< toc >}}` in Hugo."
+    (page,) = parse("page.md", text.encode())
+    assert page.content == "See  this page, and `{{< toc >}}` in Hugo."
+
+
 def test_page_without_front_matter_takes_its_title_from_the_first_heading() -> None:
     page = only("a.md", b"# Hello\n\nText")
     assert (page.title, page.warnings) == ("Hello", ["no front matter"])
