@@ -27,16 +27,22 @@ def route(claim: Claim) -> Outcome:
     return Outcome(decision=decide(claim.payload))
 
 
+def perform(role: Role) -> None:
+    """Do what is ready for the role, as one bell asks for."""
+    if role is Role.MANAGER:
+        perform_in_batches(role, route)
+    else:
+        perform_one_by_one(role, run_agent)
+
+
 def _task(role: Role) -> "Task[[str, int], None]":
     @shared_task(name=role.queue)
     def run(envelope_id: str, number: int) -> None:
         if shutdown.requested():
             # It was delivered while the worker left; another one hears it at once.
             ring(UUID(envelope_id), number, role)
-        elif role is Role.MANAGER:
-            perform_in_batches(role, route)
         else:
-            perform_one_by_one(role, run_agent)
+            perform(role)
 
     return run
 

@@ -8,6 +8,8 @@ from agents import admin as operations
 from agents import api
 from assistant import health
 
+admin.autodiscover()
+
 handler404 = "assistant.api.not_found"
 
 urlpatterns = [

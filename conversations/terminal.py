@@ -1,29 +1,21 @@
 """Terminal: a turn shown while it happens, with workers lent where none are running."""
 
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from django.conf import settings
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from agents import lent_worker
 from agents.models import Envelope
 from agents.steps import events, presence
-from conversations.errors import ConversationError
 from conversations.services import current, longest_wait
-from knowledge.liveness import environment_of_child
 
 # Lines of the terminal that are left to what stands around the answer.
 MARGIN_LINES = 4
-START_SECONDS = 60.0
-STOP_SECONDS = 15.0
 
 
 class Progress:
@@ -80,42 +72,8 @@ def watch(console: Console, envelope: Envelope) -> None:
         console.print(Text(progress.note, "dim"))
 
 
-class NoWorkers(ConversationError):
-    """The workers this command started did not come up."""
-
-
 @contextmanager
-def workers(console: Console) -> Iterator[None]:
-    """Have a consumer for every queue during the block; workers started for it end with it."""
-    if not presence.missing_roles():
+def workers() -> Iterator[None]:
+    """Have a consumer for every queue during the block: this process, where others are missing."""
+    with lent_worker.working() if presence.missing_roles() else nullcontext():
         yield
-        return
-    log = settings.STATE_DIR / "workers.log"
-    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "workers", "--together"]
-    with log.open("ab") as output:
-        process = subprocess.Popen(  # noqa: S603 our own command line
-            command,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            env=os.environ | environment_of_child(),
-        )
-    try:
-        with console.status("starting workers for this command"):
-            _await_consumers(process)
-        yield
-    finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-
-
-def _await_consumers(process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while presence.missing_roles():
-        if process.poll() is not None or time.monotonic() > deadline:
-            process.kill()
-            raise NoWorkers(f"{NoWorkers.__doc__} Look into {settings.STATE_DIR / 'workers.log'}")
-        time.sleep(0.1)

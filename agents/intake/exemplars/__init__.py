@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge.embedding import encode
+from knowledge.embedding.kept_vectors import kept
 
 FOLDER = Path(__file__).parent
 # How fast the weight of an exemplar falls with its distance: at a cosine of 0.9 it has a fifth of
@@ -26,7 +27,7 @@ def lines(name: str) -> tuple[str, ...]:
 
 @cache
 def _vectors(name: str) -> NDArray[np.float32]:
-    return encode(lines(name))
+    return kept(lines(name))
 
 
 def votes(texts: Sequence[str], kinds: Sequence[str]) -> list[dict[str, float]]:

@@ -59,7 +59,7 @@ class Command(BaseCommand):
                 raise CommandError("--session takes 1 to 64 letters, digits, '.', ':', '_' or '-'.")
             if options["question"] is not None:
                 checked(options["question"])
-            with workers(self.console):
+            with workers():
                 if options["question"] is not None:
                     sys.exit(self._ask(options["question"], session))
                 self._talk(session)
