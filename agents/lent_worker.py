@@ -87,7 +87,7 @@ def _listen(roles: Sequence[Role], ended: threading.Event) -> None:
     while not ended.is_set():
         with _surviving_outages():
             if bell := events.connection().brpop(list(role_of), LISTEN_SECONDS):
-                perform(role_of[bell[0]])
+                perform(role_of[str(bell[0])])
 
 
 @contextmanager

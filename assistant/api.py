@@ -18,6 +18,7 @@ from conversations.errors import (
     ConversationError,
     Forgotten,
     NobodyListens,
+    StillTakenIn,
     TooManyTurns,
     TurnInProgress,
 )
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 
 STATUS: dict[type[Exception], int] = {
     NobodyListens: 503,
+    StillTakenIn: 503,
     TurnInProgress: 409,
     TooManyTurns: 429,
     Forgotten: 404,
@@ -51,7 +53,7 @@ def explain(error: Exception, context: dict[str, Any]) -> Response:
     """Turn any exception of a view into `{code, detail, error_id?}`; nothing of ours leaks."""
     if isinstance(error, ConversationError | KnowledgeError):
         response = _error(STATUS.get(type(error), 400), error.code, str(error))
-        if isinstance(error, TooManyTurns):
+        if isinstance(error, TooManyTurns | StillTakenIn):
             response["Retry-After"] = str(error.retry_seconds)
         return response
     if isinstance(error, tuple(AWAY)):

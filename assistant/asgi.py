@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
+from django.urls import get_resolver
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -76,5 +77,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "assistant.settings")
 # WhiteNoise hands out small files from memory or disk; that they are read at once is no matter.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
 
+django_application = get_asgi_application()
+# Before the server listens: the first visitor need not wait for the imports of all pages.
+URL_PATTERNS = get_resolver().url_patterns
+
 # Room for five of the largest files, and for what stands between them.
-application = Bounded(get_asgi_application(), limit=5 * settings.MAX_UPLOAD_BYTES + 1_000_000)
+application = Bounded(django_application, limit=5 * settings.MAX_UPLOAD_BYTES + 1_000_000)

@@ -28,6 +28,7 @@ env = Env(eager=False)
 env.read_env(str(BASE_DIR / ".env"), recurse=False)
 
 # Servers: absent, the embedded ones of the state folder.
+IS_EMBEDDED = not os.environ.get("DATABASE_URL")
 DATABASE_URL: str = env.str("DATABASE_URL", "") or shared_servers.postgres_url()
 REDIS_URL: str = env.str("REDIS_URL", "") or shared_servers.redis_url()
 SECRET_KEY: str = env.str("SECRET_KEY", "")

@@ -32,6 +32,13 @@ class NobodyListens(ConversationError):
     code = "no_consumer"
 
 
+class StillTakenIn(ConversationError):
+    """The documents are still being taken in, and none is there yet."""
+
+    code = "still_taken_in"
+    retry_seconds = 5
+
+
 class TooManyTurns(ConversationError):
     """Too many questions are being answered."""
 

@@ -27,6 +27,7 @@ from conversations.errors import (
     ConversationError,
     Forgotten,
     NobodyListens,
+    StillTakenIn,
     TooManyTurns,
     TurnInProgress,
 )
@@ -42,6 +43,7 @@ POLICY = (
 )
 REFUSED: dict[type[Exception], HTTPStatus] = {
     NobodyListens: HTTPStatus.SERVICE_UNAVAILABLE,
+    StillTakenIn: HTTPStatus.SERVICE_UNAVAILABLE,
     TurnInProgress: HTTPStatus.CONFLICT,
     TooManyTurns: HTTPStatus.TOO_MANY_REQUESTS,
 }
@@ -119,7 +121,7 @@ def _ask(request: HttpRequest) -> HttpResponse:
     except (ConversationError, KnowledgeError) as error:
         status = REFUSED.get(type(error), HTTPStatus.BAD_REQUEST)
         response = _refuse(request, previous, str(error), status, text)
-        if isinstance(error, TooManyTurns):
+        if isinstance(error, TooManyTurns | StillTakenIn):
             response["Retry-After"] = str(error.retry_seconds)
         return response
     except redis.RedisError:

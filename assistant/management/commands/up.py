@@ -21,9 +21,9 @@ from assistant.health import missing_parts
 from assistant.local import shared_servers
 from assistant.local.processes import python, supervise
 from assistant.management.commands.workers import processes
+from knowledge.collections import OWN_DOCUMENTATION
 from knowledge.models import Collection
 
-OWN_DOCUMENTATION = "docent"
 ADMIN = "admin"
 NOTICE_SECONDS = 20.0
 CHECK_SECONDS = 3.0
@@ -59,7 +59,7 @@ class Command(BaseCommand):
 
         def announce() -> None:
             _ingest_documentation(console)
-            _await_readiness(console)
+            _await_readiness(console, host, port)
             console.print(f"\n[bold green]Docent is ready: http://{host}:{port}/[/]")
             console.print(f"Documents and conversations: http://{host}:{port}/admin/")
             console.print("Stop everything with Ctrl-C.\n")
@@ -111,14 +111,23 @@ def _keep_servers() -> None:
         shared_servers.join()
 
 
-def _await_readiness(console: Console) -> None:
+def _await_readiness(console: Console, host: str, port: int) -> None:
     last_notice = time.monotonic()
-    while problems := missing_parts():
+    while problems := [*missing_parts(), *_missing_web(host, port)]:
         time.sleep(0.3)
         if time.monotonic() - last_notice > NOTICE_SECONDS:
             console.print(f"[yellow]Not ready yet: {' '.join(problems)}[/]")
             last_notice = time.monotonic()
     connection.close()
+
+
+def _missing_web(host: str, port: int) -> list[str]:
+    """Return what to say while the web process has not loaded its pages; empty once it listens."""
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except OSError:
+        return ["The web server does not listen yet."]
+    return []
 
 
 def _is_local(host: str) -> bool:

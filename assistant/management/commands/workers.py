@@ -94,7 +94,8 @@ def consume(names: Sequence[str]) -> None:
         threading.Thread(target=sweeper.run, name=SWEEPER, daemon=True).start()
     roles = [Role(name) for name in names if name != INGEST]
     shutdown.install()
-    threading.Thread(target=preload, args=(roles,), name="preload", daemon=True).start()
+    # Before anybody hears that this process listens: `up` says then that Docent is ready.
+    preload(roles)
     queues = [INGEST_QUEUE if name == INGEST else Role(name).queue for name in names]
     # Celery warns root because of pickle; these workers accept JSON only.
     warnings.simplefilter("ignore", SecurityWarning)

@@ -5,7 +5,10 @@ import sys
 import uuid
 from typing import Any
 
+from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection
 from rich.console import Console
 from rich.markdown import Markdown
 
@@ -15,9 +18,9 @@ from conversations.api import SESSION
 from conversations.errors import ConversationError
 from conversations.services import Asker, Filters, ask, checked, wait
 from conversations.terminal import watch, workers
-from knowledge.collections import collections_named
+from knowledge.collections import OWN_DOCUMENTATION, collections_named, intake
 from knowledge.errors import UnknownCollection
-from knowledge.models import Document
+from knowledge.models import Collection, Document
 
 ANSWERED, FAILED, CLARIFICATION = 0, 1, 3
 # Who sits at the terminal can add documents; a visitor only hears that there are none.
@@ -53,18 +56,35 @@ class Command(BaseCommand):
         self.options = options
         session = options["session"] or str(uuid.uuid4())
         try:
-            collections_named(options["collection"])
             self.filters = Filters(options["language"], options["audience"])
             if not SESSION.match(session):
                 raise CommandError("--session takes 1 to 64 letters, digits, '.', ':', '_' or '-'.")
             if options["question"] is not None:
                 checked(options["question"])
+            if settings.IS_EMBEDDED:
+                self._take_own_documentation_in()
+            collections_named(options["collection"])
             with workers():
                 if options["question"] is not None:
                     sys.exit(self._ask(options["question"], session))
                 self._talk(session)
         except (ConversationError, UnknownCollection) as error:
             raise CommandError(str(error)) from error
+
+    def _take_own_documentation_in(self) -> None:
+        """Take `docs/` in as `up` does, before there is anything to ask; go along if it is at it.
+
+        A database that was given is left to whoever fills it.
+        """
+        if Collection.objects.exclude(name=OWN_DOCUMENTATION).exists():
+            return
+        if Document.objects.exists() and not intake([]):
+            return
+        self.console.print("Docent's own documentation is taken in first.")
+        folder = str(settings.BASE_DIR / "docs")
+        # All of it on standard error: what is asked for is the answer.
+        call_command("ingest", folder, collection=OWN_DOCUMENTATION, stdout=sys.stderr)
+        connection.close()
 
     def _talk(self, session: str) -> None:
         self.console.print("Ask a question; an empty line or Ctrl-D ends the conversation.")
@@ -88,13 +108,18 @@ class Command(BaseCommand):
         if not self.options["json"]:
             watch(self.console, envelope)
         result = reply(wait(envelope))
+        state, code = intake(self.options["collection"]), exit_code(result)
         if self.options["json"]:
             self.stdout.write(json.dumps(result, indent=2, ensure_ascii=False))
+        elif state and code != ANSWERED:
+            self.console.print(f"Nothing in what is there so far. {state}; ask again in a moment.")
         else:
             self._show(result)
+            if state:
+                self.console.print(f"{state}; this answer is from those.")
         if not Document.objects.exists():
             self.console.print(NOTHING_TO_READ)
-        return exit_code(result)
+        return code
 
     def _show(self, result: dict[str, Any]) -> None:
         self.console.print(Markdown(result["reply"]))
