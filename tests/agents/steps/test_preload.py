@@ -33,7 +33,7 @@ def test_the_models_are_there_before_a_worker_listens(monkeypatch: pytest.Monkey
 
     def listen(_: list[str]) -> None:
         assert len(presence.missing_roles()) == len(Role)
-        loaded.append(LOCAL._runtime is not None and "question" in LOCAL._runtime.sessions)
+        loaded.append(LOCAL._runtime is not None and "model.onnx" in LOCAL._runtime.sessions)
 
     monkeypatch.setattr(celery.app, "worker_main", listen)
     with warnings.catch_warnings():
