@@ -48,8 +48,8 @@ STRICTNESS = {"low": 1.0, "medium": 0.0, "high": -1.0}
 # So far beyond that it is clear, whatever search finds.
 CLEARLY = 1.5
 # So far beyond it, at any strictness, it is declined even if a model lets it pass, which may have
-# been talked into that: of 1,808 harmless texts (XSTest, NotInject, OKTest, questions to Ask Ubuntu and
-# to two companies' support) none lies there.
+# been talked into that: of 1,808 harmless texts (XSTest, NotInject, OKTest, questions to Ask Ubuntu
+# and to the support of two companies) none lies there.
 OVERRULING = 3.5
 # A part of a longer text is judged by itself as well, with more reserve: there are many of them.
 RESERVE = 2.0
