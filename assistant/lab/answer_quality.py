@@ -29,7 +29,7 @@ Watch = Callable[[int, int], None]  # told how many questions are asked, of how 
 class Question(Line):
     """A question; where known its answer, the sources that hold it, and whether any does."""
 
-    question: str = Field(min_length=1)
+    question: str = Field(min_length=1, validation_alias=AliasChoices("question", "text"))
     answer: str = ""
     sources: list[str] = Field(default=[], validation_alias=AliasChoices("sources", "documents"))
     answerable: bool | None = None
