@@ -1,10 +1,12 @@
 """Measuring: what comes back to judged questions, and how it is counted."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from agents.models import Envelope
 from assistant.lab.answer_quality import (
@@ -101,3 +103,11 @@ def test_a_file_without_questions_cannot_be_measured(tmp_path: Path) -> None:
     path.write_text('{"question": ""}\n')
     with pytest.raises(Unjudgeable, match="line 1"):
         questions_of(path)
+
+
+def test_the_documentation_counts_the_replies_that_were_judged() -> None:
+    lines = Path(__file__).with_name("judged_replies.jsonl").read_text("utf-8").splitlines()
+    judged = Counter(json.loads(line)["judged"] for line in lines)
+    page = (settings.BASE_DIR / "docs" / "operating.md").read_text("utf-8")
+    assert f"{judged['right']} are right, {judged['partly']} partly" in page
+    assert f"{judged['wrong']} are wrong and look right" in page
