@@ -3,13 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
-from zlib import crc32
 
-import numpy as np
-from numpy.typing import NDArray
+from knowledge.linear_layer import buckets, layer
 
 # What is no prose: code, addresses, paths, identifiers, abbreviations and versions.
 # ASCII only: other scripts write without spaces, and a digit must not take the sentence along.
@@ -25,6 +21,7 @@ INNER_CAPITAL = re.compile(r"\b\w*[a-z][A-Z]\w*\b|\b[A-Z]{2,}\b")
 PIECE = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0dff\u0e00-\u0e7f])+['\u2019]?")
 LATIN = re.compile(r"[a-z\u00c0-\u024f\u1e00-\u1eff]", re.IGNORECASE)
 
+# By `assistant.lab.language_weights`; read once, 4 MB.
 WEIGHTS = Path(__file__).with_suffix(".npz")
 LONGEST_GRAM = 4
 
@@ -34,22 +31,6 @@ SAMPLE = 1000
 # A document is called by a language that has this chance. Of XQuAD's 2,400 questions (CC BY-SA 4.0,
 # twelve languages) .992 are called rightly, and of 727 English headings all but two.
 SURE = 0.8
-
-
-class Weights(NamedTuple):
-    """A linear model: a row for each hash of a feature, a column for each language."""
-
-    languages: list[str]
-    rows: NDArray[np.int8]  # (features, languages), in units of `scale`
-    scale: float
-    bias: NDArray[np.float32]  # (languages,)
-
-
-@cache
-def weights() -> Weights:
-    """Return the model that `assistant.lab.language_weights` made; read once, 4 MB."""
-    with np.load(WEIGHTS) as file:
-        return Weights(file["languages"].tolist(), file["rows"], float(file["scale"]), file["bias"])
 
 
 def pieces(text: str) -> list[str]:
@@ -69,8 +50,8 @@ def scripts(piece: str) -> set[str]:
     return {unicodedata.name(letter, "").partition(" ")[0] for letter in letters}
 
 
-def features(piece: str, size: int) -> list[int]:
-    """Return the places, below `size`, of a run of letters, its scripts and its n-grams."""
+def features(piece: str, count: int) -> list[int]:
+    """Return the buckets, below `count`, of a run of letters, its scripts and its n-grams."""
     whole = f"<{piece}>"
     grams = [
         whole[begin : begin + length]
@@ -79,24 +60,18 @@ def features(piece: str, size: int) -> list[int]:
     ]
     # With a space, that no n-gram has.
     names = [f"{whole} ", *(f"{script} " for script in sorted(scripts(piece)))]
-    return [crc32(name.encode()) % size for name in (*names, *grams)]
+    return buckets((*names, *grams), count)
 
 
 def probabilities(text: str) -> dict[str, float]:
     """Return how likely each language is, summing to 1; empty without a letter."""
-    model = weights()
-    places = [
-        place
+    model = layer(WEIGHTS)
+    found = [
+        bucket
         for piece in without_names(pieces(text[:SAMPLE]))
-        for place in features(piece, len(model.rows))
+        for bucket in features(piece, len(model.rows))
     ]
-    if not places:
-        return {}
-    # Trained so: features of one text depend on each other, and more of them say less each.
-    evidence = model.rows[places].sum(axis=0, dtype=np.int32) * model.scale / len(places) ** 0.5
-    scores = evidence + model.bias
-    odds = np.exp(scores - scores.max())
-    return dict(zip(model.languages, (odds / odds.sum()).tolist(), strict=True))
+    return model.probabilities(found) if found else {}
 
 
 def likeliest(chances: Mapping[str, float]) -> str:

@@ -7,19 +7,16 @@ One linear layer over the letters of a message: the embedding model knows Englis
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, get_args
-from zlib import crc32
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import get_args
 
 from agents.attributes import SmallTalk
 from agents.words import literals
+from knowledge.linear_layer import buckets, layer
 
 # What the layer tells apart beside questions; a wish is found by what it asks for.
+QUESTION = "question"
 KINDS: tuple[SmallTalk, ...] = tuple(kind for kind in get_args(SmallTalk) if kind != "wish")
 WEIGHTS = Path(__file__).with_name("small_talk.npz")
 BUCKETS = 2**15
@@ -34,14 +31,7 @@ PART = re.compile(r"[.,;:!?\n\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]+")
 WORD = re.compile(r"[^\W_]+|[?!]")
 
 
-class Layer(NamedTuple):
-    """Multinomial logistic regression; the first kind is a question."""
-
-    weights: NDArray[np.float32]  # (buckets, kinds)
-    biases: NDArray[np.float32]  # (kinds,)
-
-
-def features(text: str) -> NDArray[np.int64]:
+def features(text: str) -> list[int]:
     """Return the buckets of the text's words, pairs of words and runs of letters, each once."""
     words = WORD.findall(_plain(text))
     runs = [
@@ -54,7 +44,7 @@ def features(text: str) -> NDArray[np.int64]:
     pairs = [" ".join(pair) for pair in pairwise(bounded)]
     length = f"#{min(len(words), 12)}"
     names = {*runs, *pairs, *(f"={word}" for word in words), length}
-    return np.array(sorted({crc32(name.encode()) % BUCKETS for name in names}), np.int64)
+    return sorted(set(buckets(names, BUCKETS)))
 
 
 def _plain(text: str) -> str:
@@ -63,20 +53,9 @@ def _plain(text: str) -> str:
     return "".join(c for c in parts if not unicodedata.combining(c) and c not in "'\u2019")
 
 
-def probabilities(layer: Layer, text: str) -> NDArray[np.float32]:
+def probabilities(text: str) -> dict[str, float]:
     """Return how likely the text is a question, or of each of the `KINDS`; they sum to 1."""
-    buckets = features(text)
-    scores = layer.weights[buckets].sum(axis=0) / np.sqrt(max(1, len(buckets))) + layer.biases
-    shares = np.exp(scores - scores.max())
-    return np.asarray(shares / shares.sum(), np.float32)
-
-
-@cache
-def trained() -> Layer:
-    """Return the layer that was trained: a byte for a weight, a scale for each kind."""
-    with np.load(WEIGHTS) as file:
-        weights = file["weights"].astype(np.float32) * file["scales"]
-        return Layer(weights, file["biases"].astype(np.float32))
+    return layer(WEIGHTS).probabilities(features(text))
 
 
 def kind_of(texts: Sequence[str]) -> SmallTalk | None:
@@ -88,16 +67,13 @@ def kind_of(texts: Sequence[str]) -> SmallTalk | None:
     wordings = [text for text in texts if 0 < len(text) <= LONGEST]
     if len(wordings) < len(texts) or any(_asks(text) or literals(text) for text in wordings):
         return None
-    shares = [probabilities(trained(), text)[1:] for text in wordings]
-    if not shares:
-        return None
-    best = max(shares, key=lambda each: float(each.max()))
-    return KINDS[int(best.argmax())] if best.max() >= SURE else None
+    shares = [probabilities(text) for text in wordings]
+    kinds = ((each[kind], kind) for each in shares for kind in KINDS)
+    share, kind = max(kinds, default=(0, None))
+    return kind if share >= SURE else None
 
 
 def _asks(text: str) -> bool:
     """Whether one of several parts of the text is surely a question."""
     parts = [part for part in PART.split(text) if WORD.search(part)]
-    return len(parts) > 1 and any(
-        probabilities(trained(), part)[0] >= SURELY_ASKED for part in parts
-    )
+    return len(parts) > 1 and any(probabilities(part)[QUESTION] >= SURELY_ASKED for part in parts)

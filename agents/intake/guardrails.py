@@ -16,8 +16,8 @@ from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure
 from agents.names import Role
 from knowledge.embedding import encode
-from knowledge.embedding.classifier import probabilities
 from knowledge.errors import EmbeddingUnavailable
+from knowledge.linear_layer import classifier
 from knowledge.sentences import split_message
 from prompts.prompt import Prompt
 
@@ -163,10 +163,13 @@ def suspicion(question: str, message: str) -> Suspicion:
     """
     whole = f"{question}\n{message}" if message not in question else question
     texts = [question, *parts(whole)]
+    words, _ = trained = classifier(LAYER)
+    rows = trained.probabilities(encode(texts), texts)
+    shares = [dict(zip(words.kinds, map(float, row), strict=True)) for row in rows]
     return max(
         (
             Suspicion(reason, _odds(likely, reason) - MEDIUM[reason] - (RESERVE if place else 0))
-            for place, likely in enumerate(probabilities(LAYER, texts))
+            for place, likely in enumerate(shares)
             for reason in MEDIUM
         ),
         key=lambda each: each.excess,

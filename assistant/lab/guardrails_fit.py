@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.lab.guardrails_sets import ABUSE, KINDS, SAFE, Text, read
+from assistant.lab.softmax_regression import Batch, Regression, save
 from knowledge.embedding import encode
-from knowledge.embedding.classifier import Layer, buckets, save
+from knowledge.linear_layer import Classifier, LinearLayer, word_features
 
 LAYER = Path(__file__).parents[2] / "agents" / "intake" / "guardrails.npz"
 SEED = 20
@@ -89,45 +90,33 @@ def training_texts(folder: Path, measuring: Sequence[Path]) -> list[Text]:
     return [each for each in [*texts, *composed(safe)] if not runs(each.text) & measured]
 
 
-def fit(vectors: NDArray[np.float32], texts: Sequence[Text]) -> Layer:
+def fit(vectors: NDArray[np.float32], texts: Sequence[Text]) -> Classifier:
     """Return the logistic regression of kinds on vectors and words, by stochastic descent.
 
     Adam for the vectors and Adagrad for the words, of which few are in any text.
     """
     chance = np.random.default_rng(SEED)
     kinds, weights = _targets(texts)
-    found = [np.array(buckets(each.text, WORD_BUCKETS), np.int64) for each in texts]
+    found = [word_features(each.text, WORD_BUCKETS) for each in texts]
     inputs = np.hstack([vectors, np.ones((len(vectors), 1), np.float32)])
     dense = np.zeros((inputs.shape[1], len(KINDS)), np.float32)
     mean, square = np.zeros_like(dense), np.zeros_like(dense)
-    words = np.zeros((WORD_BUCKETS, len(KINDS)), np.float32)
-    seen = np.full_like(words, 1e-6)
+    words = Regression(WORD_BUCKETS, len(KINDS))
     batches = ROUNDS * (len(texts) // AT_ONCE)
     order = np.concatenate([
         chance.permutation(len(texts))[: len(texts) // AT_ONCE * AT_ONCE] for _ in range(ROUNDS)
     ])  # fmt: skip
-    for step, batch in enumerate(order.reshape(batches, AT_ONCE), start=1):
+    for step, chosen in enumerate(order.reshape(batches, AT_ONCE), start=1):
         speed = SPEED * (1 - step / (batches + 1))
-        sizes = np.array([max(1, len(found[place])) for place in batch])
-        rows = np.repeat(np.arange(AT_ONCE), [len(found[place]) for place in batch])
-        cells = np.concatenate([found[place] for place in batch])
-        worth = (1 / np.sqrt(sizes)).astype(np.float32)[rows, None]
-        scores = inputs[batch] @ dense
-        np.add.at(scores, rows, words[cells] * worth)
-        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        error = shares / shares.sum(axis=1, keepdims=True)
-        error[np.arange(AT_ONCE), kinds[batch]] -= 1
-        error *= weights[batch][:, None] / AT_ONCE
-        slope = inputs[batch].T @ error
+        batch = Batch([found[place] for place in chosen], kinds[chosen])
+        error = batch.errors(inputs[chosen] @ dense + words.scores(batch))
+        error *= weights[chosen][:, None] / AT_ONCE
+        slope = inputs[chosen].T @ error
         mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
         dense -= speed * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
-        touched = np.unique(cells)
-        pull = np.zeros_like(words)
-        np.add.at(pull, cells, error[rows] * worth)
-        pull[touched] += DECAY_OF_WORDS * words[touched] / AT_ONCE
-        seen[touched] += pull[touched] ** 2
-        words[touched] -= speed * pull[touched] / np.sqrt(seen[touched])
-    return Layer(KINDS, dense[:-1].T.copy(), dense[-1].copy(), words)
+        words.learn(batch, error, speed, decay=DECAY_OF_WORDS / AT_ONCE)
+    layer = LinearLayer(KINDS, words.rows, np.ones(()), dense[-1].astype(np.float32))
+    return Classifier(layer, dense[:-1].T.astype(np.float32))
 
 
 def _targets(texts: Sequence[Text]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -156,7 +145,9 @@ def main() -> None:
     django.setup()
     folder, *measuring = map(Path, sys.argv[1:])
     texts = training_texts(folder, measuring)
-    save(fit(vectors_of(texts), texts), LAYER)
+    words, weights = fit(vectors_of(texts), texts)
+    halves = words._replace(rows=words.rows.astype(np.float16))
+    save(halves, LAYER, weights=weights.astype(np.float16))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.lab.softmax_regression import Batch, Regression, in_bytes, save
 from knowledge.language import WEIGHTS, features, pieces, scripts
 
 # Those of the lists that have a state, or a script, to themselves; two words do not tell Bosnian,
@@ -40,8 +41,6 @@ USUAL = 0.05  # share of the words of a language that are in a script it is writ
 SIZE = 1 << 16  # rows
 STEPS, BATCH, RATE, BIAS_RATE = 6000, 256, 0.5, 0.001
 LETTERS = str.maketrans("łıßøđæ", "lisoda")  # that do not come apart into a letter and a mark
-
-Rows = NDArray[np.float32]
 
 
 class Lexicon(NamedTuple):
@@ -110,47 +109,24 @@ class Texts:
 
 
 @cache
-def places(word: str) -> NDArray[np.int64]:
-    """Return the rows of a word's features."""
-    return np.array(features(word, SIZE))
+def word_features(word: str) -> list[int]:
+    """Return the buckets of a word's features."""
+    return features(word, SIZE)
 
 
-def train(texts: Texts) -> tuple[Rows, NDArray[np.float32]]:
-    """Return weights and bias of a softmax regression, by AdaGrad with a rate that falls to 0."""
-    rows = np.zeros((SIZE, len(LANGUAGES)), np.float32)
-    bias = np.zeros(len(LANGUAGES), np.float32)
-    squares = np.full((SIZE, 1), 1e-6, np.float32)
+def train(texts: Texts) -> Regression:
+    """Return weights and bias, with a rate that falls to 0."""
+    model = Regression(SIZE, len(LANGUAGES), share=True)
     for step in range(STEPS):
-        batch = list(texts.draw())
-        languages = np.array([language for language, _ in batch])
-        found = [np.concatenate([places(word) for word in words]) for _, words in batch]
-        sizes = np.array([len(each) for each in found])
-        ids, owners = np.concatenate(found), np.repeat(np.arange(BATCH), sizes)
-        roots = np.sqrt(sizes)[:, None]
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        scores = np.add.reduceat(rows[ids], starts) / roots + bias
-        chances = np.exp(scores - scores.max(axis=1, keepdims=True))
-        chances /= chances.sum(axis=1, keepdims=True)
-        chances[np.arange(BATCH), languages] -= 1
-        order = np.argsort(ids, kind="stable")
-        touched, firsts = np.unique(ids[order], return_index=True)
-        slopes = np.add.reduceat((chances / roots).astype(np.float32)[owners[order]], firsts)
+        languages, drawn = zip(*texts.draw(), strict=True)
+        found = [[bucket for word in words for bucket in word_features(word)] for words in drawn]
+        batch = Batch(found, np.array(languages))
         rate = RATE * (1 - step / STEPS)
-        squares[touched] += (slopes**2).mean(axis=1, keepdims=True)
-        rows[touched] -= rate * slopes / np.sqrt(squares[touched])
-        bias -= BIAS_RATE * rate * chances.sum(axis=0)
-    return rows, bias
-
-
-def write(rows: Rows, bias: NDArray[np.float32]) -> None:
-    """Write the weights as bytes, which costs 0.002 of the accuracy on pairs of words."""
-    scale = float(np.abs(rows).max() / np.iinfo(np.int8).max)
-    np.savez_compressed(
-        WEIGHTS, languages=LANGUAGES, rows=np.round(rows / scale).astype(np.int8), scale=scale,
-        bias=bias,
-    )  # fmt: skip
+        model.learn(batch, batch.errors(model.scores(batch)), rate, bias_rate=BIAS_RATE * rate)
+    return model
 
 
 if __name__ == "__main__":
     lexicons = {language: lexicon(Path(sys.argv[1]), language) for language in LANGUAGES}
-    write(*train(Texts(lexicons, np.random.default_rng(0))))
+    # A byte for a weight costs 0.002 of the accuracy on pairs of words.
+    save(in_bytes(LANGUAGES, train(Texts(lexicons, np.random.default_rng(0)))), WEIGHTS)

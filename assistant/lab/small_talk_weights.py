@@ -18,11 +18,11 @@ from zlib import crc32
 
 import django
 import numpy as np
-from numpy.typing import NDArray
 
-from agents.ending.small_talk import BUCKETS, KINDS, SURE, WEIGHTS, Layer, features
+from agents.ending.small_talk import BUCKETS, KINDS, QUESTION, SURE, WEIGHTS, features
+from assistant.lab.softmax_regression import Batch, Regression, in_bytes, save
+from knowledge.linear_layer import Floats, softmax
 
-QUESTION = "question"
 OUTPUTS = (QUESTION, *KINDS)
 Row = tuple[str, str]  # text, and what it is
 SEEDS = Path(__file__).with_name("small_talk.toml")
@@ -245,7 +245,7 @@ def seeds() -> Iterator[Row]:
             yield from ((line, kind) for lines in languages.values() for line in lines)
 
 
-def pairs(folder: Path, layer: Layer) -> Iterator[Row]:
+def pairs(folder: Path, layer: Regression) -> Iterator[Row]:
     """Yield Tatoeba's sentences, as what their English surely is."""
     for language in PAIRED:
         lines = read(folder, PAIRS, f"data/{language}.txt").splitlines()[:MOST_PAIRS]
@@ -287,50 +287,29 @@ def both(rows: list[Row], dice: random.Random) -> Iterator[Row]:
         yield f"{first[0]}{dice.choice(JOINTS)}{second[0]}", heavier
 
 
-def fit(rows: list[Row]) -> Layer:
-    """Return the layer for texts and what they are, each kind weighing as much as its root."""
+def fit(rows: list[Row]) -> Regression:
+    """Return the regression for texts and what they are, each kind weighing as much as its root."""
     inputs = [features(text) for text, _ in rows]
     labels = np.array([OUTPUTS.index(kind) for _, kind in rows])
     counts = np.bincount(labels, minlength=len(OUTPUTS))
     importance = np.sqrt(counts.max() / np.maximum(counts, 1))[labels]
     importance = np.where(labels == 0, 2.0, importance / importance.mean()).astype(np.float32)
-    weights = np.zeros((BUCKETS, len(OUTPUTS)), np.float32)
-    biases = np.zeros(len(OUTPUTS), np.float32)
-    squares = np.full_like(weights, 1e-6)
+    model = Regression(BUCKETS, len(OUTPUTS))
     generator = np.random.default_rng(7)
     for epoch in range(EPOCHS):
         rate = RATE * 10 * (1 - epoch / EPOCHS)
         order = generator.permutation(len(rows))
-        for start in range(0, len(order), BATCH):
-            batch = order[start : start + BATCH]
-            places = np.concatenate([inputs[row] for row in batch])
-            lengths = np.array([len(inputs[row]) for row in batch])
-            scale = (1 / np.sqrt(lengths)).astype(np.float32)[:, None]
-            starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-            shares = softmax(np.add.reduceat(weights[places], starts) * scale + biases)
-            shares[np.arange(len(batch)), labels[batch]] -= 1
-            errors = shares * importance[batch][:, None] / len(batch)
-            sorting = np.argsort(places, kind="stable")
-            used, firsts = np.unique(places[sorting], return_index=True)
-            owners = np.repeat(np.arange(len(batch)), lengths)[sorting]
-            slope = np.add.reduceat((errors * scale)[owners], firsts) + DECAY * weights[used]
-            squares[used] += slope**2  # AdaGrad, Duchi et al. 2011
-            weights[used] -= rate * slope / np.sqrt(squares[used])
-            biases -= RATE * errors.sum(axis=0)
-    return Layer(weights, biases)
+        for chosen in np.split(order, range(BATCH, len(order), BATCH)):
+            batch = Batch([inputs[row] for row in chosen], labels[chosen])
+            errors = batch.errors(model.scores(batch)) * importance[chosen][:, None] / len(chosen)
+            model.learn(batch, errors, rate, bias_rate=RATE, decay=DECAY)
+    return model
 
 
-def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return shares that sum to 1 in each row."""
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True), np.float32)
-
-
-def predict(layer: Layer, texts: list[str]) -> NDArray[np.float32]:
+def predict(model: Regression, texts: list[str]) -> Floats:
     """Return how likely each text (rows) is each of the `OUTPUTS`."""
-    inputs = [features(text) for text in texts]
-    scores = [layer.weights[each].sum(axis=0) / np.sqrt(max(1, len(each))) for each in inputs]
-    return softmax(np.array(scores, np.float32) + layer.biases)
+    unknown = np.zeros(len(texts), np.int64)
+    return softmax(model.scores(Batch([features(text) for text in texts], unknown)))
 
 
 def gather(folder: Path) -> list[Row]:
@@ -356,19 +335,12 @@ def gather(folder: Path) -> list[Row]:
     return [row for row in rows if row[0].strip()]
 
 
-def save(layer: Layer) -> None:
-    """Write the layer, a byte for a weight."""
-    scales = np.abs(layer.weights).max(axis=0) / 127
-    weights = np.round(layer.weights / scales).astype(np.int8)
-    np.savez_compressed(WEIGHTS, weights=weights, scales=scales, biases=layer.biases)
-
-
 def main() -> None:
     """Train, write the weights, and print what a held-out part of CLINC150 says of them."""
     folder = Path(sys.argv[1])
     rows = gather(folder)
     layer = fit(rows)
-    save(layer)
+    save(in_bytes(OUTPUTS, layer, axis=0), WEIGHTS)
     held_out = list(clinc(folder, ("test",)))
     shares = predict(layer, [text for text, _ in held_out])
     taken = [OUTPUTS[int(row.argmax())] if row[1:].max() >= SURE else QUESTION for row in shares]
