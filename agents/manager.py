@@ -10,7 +10,7 @@ from agents.names import Role
 from agents.routing import decide
 from agents.steps import shutdown
 from agents.steps.doorbell import ring
-from agents.steps.records import Claim, Outcome
+from agents.steps.records import Claim, Conclusion
 from agents.steps.steps import perform_in_batches, perform_one_by_one, run_agent
 
 
@@ -20,11 +20,11 @@ class LoopError(AgentError):
     permanent = True
 
 
-def route(claim: Claim) -> Outcome:
+def route(claim: Claim) -> Conclusion:
     """Let the table decide on the whole payload. Raises LoopError."""
     if claim.process_count >= settings.MAX_PROCESS_COUNT:
         raise LoopError
-    return Outcome(decision=decide(claim.payload))
+    return Conclusion(decision=decide(claim.payload))
 
 
 def perform(role: Role) -> None:

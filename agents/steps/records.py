@@ -56,7 +56,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Conclusion:
     """What an attempt came to: what an agent wrote, or the manager's decision."""
 
     result: Result = field(default_factory=lambda: Result({}))
@@ -79,20 +79,20 @@ def claim_ready(role: Role, most: int) -> list[Claim]:
         ]
 
 
-def record(claim: Claim, outcome: Outcome) -> list[Command] | None:
+def record(claim: Claim, conclusion: Conclusion) -> list[Command] | None:
     """Return what to send to whom it concerns; None when the lease was lost or the turn ended."""
-    row = _row(claim, outcome)
+    row = _row(claim, conclusion)
     row |= {name: json.dumps(row[name]) for name in JSON_COLUMNS}
     with connection.cursor() as cursor:
         cursor.execute(FINISH, row)
         recorded = cursor.fetchone()
-    return _commands(claim, outcome, *recorded) if recorded else None
+    return _commands(claim, conclusion, *recorded) if recorded else None
 
 
-def record_all(outcomes: Iterable[tuple[Claim, Outcome]]) -> list[Command]:
+def record_all(conclusions: Iterable[tuple[Claim, Conclusion]]) -> list[Command]:
     """Record several; return what to send to whom they concern."""
     # Always in the same order, so that two that do this never wait for each other.
-    ordered = sorted(outcomes, key=lambda pair: pair[0].envelope_id)
+    ordered = sorted(conclusions, key=lambda pair: pair[0].envelope_id)
     rows = [{"place": place} | _row(*pair) for place, pair in enumerate(ordered)]
     with connection.cursor() as cursor:
         cursor.execute(FINISH_ALL, [json.dumps(rows, default=str)])
@@ -102,7 +102,7 @@ def record_all(outcomes: Iterable[tuple[Claim, Outcome]]) -> list[Command]:
     ]
 
 
-def _row(claim: Claim, outcome: Outcome) -> dict[str, Any]:
+def _row(claim: Claim, conclusion: Conclusion) -> dict[str, Any]:
     """Return the parameters of `agents_finish` by name."""
     step = {
         "envelope": claim.envelope_id,
@@ -110,9 +110,9 @@ def _row(claim: Claim, outcome: Outcome) -> dict[str, Any]:
         "token": claim.token,
         "role": claim.role,
     }
-    if outcome.decision:
-        return step | _columns_of_decision(outcome.decision)
-    return step | _columns_of_result(claim.role, outcome.result)
+    if conclusion.decision:
+        return step | _columns_of_decision(conclusion.decision)
+    return step | _columns_of_result(claim.role, conclusion.result)
 
 
 def _columns_of_result(role: Role, result: Result) -> dict[str, Any]:
@@ -142,13 +142,15 @@ def _columns_of_decision(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _commands(claim: Claim, outcome: Outcome, seconds: float, steps: str | None) -> list[Command]:
+def _commands(
+    claim: Claim, conclusion: Conclusion, seconds: float, steps: str | None
+) -> list[Command]:
     """Bells for the steps that follow, [[number, role], ...] as JSON, then what watchers see."""
     bells = [
         ring_command(claim.envelope_id, number, Role(role))
         for number, role in json.loads(steps or "[]")
     ]
-    if outcome.decision:
+    if conclusion.decision:
         return bells
     complete = event_commands(
         claim.stream,
@@ -156,8 +158,8 @@ def _commands(claim: Claim, outcome: Outcome, seconds: float, steps: str | None)
         role=claim.role,
         step=claim.number,
         seconds=seconds,
-        wrote=sorted(outcome.result.writes),
-        mode=outcome.result.mode,
+        wrote=sorted(conclusion.result.writes),
+        mode=conclusion.result.mode,
     )
     return [*bells, *complete]
 

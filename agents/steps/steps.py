@@ -21,7 +21,7 @@ from agents.names import Role, Status
 from agents.steps import events, model_context, shutdown
 from agents.steps.doorbell import take_command, wait_command
 from agents.steps.events import Command, send
-from agents.steps.records import Claim, Outcome, claim_ready, record, record_all
+from agents.steps.records import Claim, Conclusion, claim_ready, record, record_all
 from agents.steps.step_lease import LEASES, retry_outage
 from knowledge.postgres_text import storable
 
@@ -34,8 +34,8 @@ AWAKE_SECONDS = 2.0
 # What the contract let through and the database refuses will be refused again.
 REFUSED = (DataError, IntegrityError, ValueError)
 
-Work = Callable[[Claim], Outcome]
-Attempt = tuple[Claim, Outcome | Exception]
+Work = Callable[[Claim], Conclusion]
+Attempt = tuple[Claim, Conclusion | Exception]
 
 
 def perform_one_by_one(role: Role, work: Work) -> None:
@@ -74,13 +74,13 @@ def perform_in_batches(role: Role, work: Work) -> None:
             return
 
 
-def run_agent(claim: Claim) -> Outcome:
+def run_agent(claim: Claim) -> Conclusion:
     """Let the agent of the claimed role work on what its contract lets it see."""
     events.publish(
         claim.stream, "agent_start", role=claim.role, step=claim.number, attempt=claim.attempt
     )
     with model_context.model_of(claim) as llm:
-        return Outcome(REGISTRY[claim.role].perform(claim.payload, llm))
+        return Conclusion(REGISTRY[claim.role].perform(claim.payload, llm))
 
 
 @contextmanager
@@ -91,16 +91,18 @@ def _working(claim: Claim) -> Iterator[None]:
         yield
 
 
-def _attempt(claim: Claim, work: Work) -> Outcome | Exception:
+def _attempt(claim: Claim, work: Work) -> Conclusion | Exception:
     try:
         return work(claim)
     except Exception as error:  # noqa: BLE001 the one broad except: it is recorded
         return error
 
 
-def _settle(claim: Claim, outcome: Outcome | Exception, then: Sequence[Command] = ()) -> list[Any]:
+def _settle(
+    claim: Claim, outcome: Conclusion | Exception, then: Sequence[Command] = ()
+) -> list[Any]:
     """Finish an attempt or record its failure; return the replies to `then`, if it was sent."""
-    if isinstance(outcome, Outcome):
+    if isinstance(outcome, Conclusion):
         try:
             return retry_outage(partial(finish, claim, outcome, then)) or []
         except REFUSED as error:
@@ -116,43 +118,43 @@ def _settle_all(attempts: list[Attempt], then: Sequence[Command] = ()) -> list[A
     ongoing = [
         (claim, outcome)
         for claim, outcome in attempts
-        if isinstance(outcome, Outcome) and outcome.goes_on
+        if isinstance(outcome, Conclusion) and outcome.goes_on
     ]
     finished = _finish_all(ongoing)
     for claim, outcome in attempts:
-        if not (finished and isinstance(outcome, Outcome) and outcome.goes_on):
+        if not (finished and isinstance(outcome, Conclusion) and outcome.goes_on):
             _settle(claim, outcome)
     return send(then)
 
 
-def finish(claim: Claim, outcome: Outcome, then: Sequence[Command] = ()) -> list[Any] | None:
-    """Record the outcome and what follows from it, ring for it, and return the replies to `then`.
+def finish(claim: Claim, conclusion: Conclusion, then: Sequence[Command] = ()) -> list[Any] | None:
+    """Record it and what follows from it, ring for that, and return the replies to `then`.
 
     Returns None, and changes nothing, when the lease was lost to another worker meanwhile or
     the turn has ended.
     """
-    if outcome.decision and outcome.decision.ends:
-        return send(then) if _end(claim, outcome, outcome.decision.ends) else None
-    commands = record(claim, outcome)
+    if conclusion.decision and conclusion.decision.ends:
+        return send(then) if _end(claim, conclusion, conclusion.decision.ends) else None
+    commands = record(claim, conclusion)
     if commands is None:
         return None
     return send([*commands, *then])[len(commands) :]
 
 
-def _finish_all(outcomes: list[tuple[Claim, Outcome]]) -> bool:
+def _finish_all(conclusions: list[tuple[Claim, Conclusion]]) -> bool:
     """Finish several at once; False, and nothing changed, when one of them was refused."""
     try:
-        commands = retry_outage(partial(record_all, outcomes))
+        commands = retry_outage(partial(record_all, conclusions))
     except REFUSED:
         return False
     send(commands)
     return True
 
 
-def _end(claim: Claim, outcome: Outcome, status: Status) -> bool:
-    phrase = outcome.decision.phrase if outcome.decision else None
+def _end(claim: Claim, conclusion: Conclusion, status: Status) -> bool:
+    phrase = conclusion.decision.phrase if conclusion.decision else None
     with transaction.atomic():
-        if record(claim, outcome) is None:
+        if record(claim, conclusion) is None:
             return False
         envelopes.conclude(Envelope.objects.get(pk=claim.envelope_id), status, phrase)
     return True

@@ -12,14 +12,14 @@ from agents.names import Role, Status
 from agents.routing import Decision, Stage
 from agents.steps import events
 from agents.steps.doorbell import ring
-from agents.steps.records import Claim, Outcome
+from agents.steps.records import Claim, Conclusion
 from agents.steps.steps import AT_ONCE, finish, perform_in_batches
 from tests.agents.claiming import claim
 from tests.conftest import Begin
 
 
-def to(*roles: Role) -> Outcome:
-    return Outcome(decision=Decision(Stage.INTAKE, roles))
+def to(*roles: Role) -> Conclusion:
+    return Conclusion(decision=Decision(Stage.INTAKE, roles))
 
 
 def roles(envelope: Envelope) -> list[str]:
@@ -55,9 +55,9 @@ def test_one_decision_the_database_refuses_does_not_keep_the_others_from_being_t
 ) -> None:
     poison, *healthy = (begin() for _ in range(3))
 
-    def work(step: Claim) -> Outcome:
+    def work(step: Claim) -> Conclusion:
         notes = {"route": "null \0 character"} if step.envelope_id == poison.pk else {}
-        return Outcome(decision=Decision(Stage.LANG, (Role.LANG,), notes=notes))
+        return Conclusion(decision=Decision(Stage.LANG, (Role.LANG,), notes=notes))
 
     perform_in_batches(Role.MANAGER, work)
     assert [roles(turn) for turn in healthy] == [["manager", "lang"]] * 2
@@ -69,7 +69,7 @@ def test_one_decision_the_database_refuses_does_not_keep_the_others_from_being_t
 def test_an_error_in_one_decision_does_not_keep_the_others_from_being_taken(begin: Begin) -> None:
     poison, *healthy = (begin() for _ in range(3))
 
-    def work(step: Claim) -> Outcome:
+    def work(step: Claim) -> Conclusion:
         if step.envelope_id == poison.pk:
             raise AgentError("no decision")
         return to(Role.LANG)
@@ -82,10 +82,10 @@ def test_an_error_in_one_decision_does_not_keep_the_others_from_being_taken(begi
 def test_turns_that_end_and_turns_that_go_on_are_decided_together(begin: Begin) -> None:
     ending, ongoing = begin(), begin()
 
-    def work(step: Claim) -> Outcome:
+    def work(step: Claim) -> Conclusion:
         ends = Status.COMPLETED if step.envelope_id == ending.pk else None
         to = () if ends else (Role.LANG,)
-        return Outcome(decision=Decision(Stage.COMMAND, to, ends=ends))
+        return Conclusion(decision=Decision(Stage.COMMAND, to, ends=ends))
 
     perform_in_batches(Role.MANAGER, work)
     ending.refresh_from_db()

@@ -11,7 +11,7 @@ from agents.names import Role
 from agents.routing import Decision, Stage
 from agents.steps import events, shutdown
 from agents.steps.doorbell import ring, take_command
-from agents.steps.records import Claim, Outcome
+from agents.steps.records import Claim, Conclusion
 from agents.steps.steps import finish, perform_one_by_one
 from tests.agents.claiming import bells, claimed
 from tests.conftest import Begin
@@ -26,7 +26,7 @@ def turn_at(begin: Begin, role: Role) -> Envelope:
     """A turn whose second step, rung for, is one for this role."""
     envelope = begin()
     step = claimed(envelope.pk, 1)
-    finish(step, Outcome(decision=Decision(Stage.LANG, (role,))))
+    finish(step, Conclusion(decision=Decision(Stage.LANG, (role,))))
     return envelope
 
 
@@ -41,7 +41,7 @@ def test_a_bell_is_a_message_that_celery_understands() -> None:
 def test_a_worker_takes_the_next_bell_itself(begin: Begin) -> None:
     first, second = turn_at(begin, Role.LANG), turn_at(begin, Role.LANG)
     take_bell(Role.LANG)
-    perform_one_by_one(Role.LANG, lambda _: Outcome(Result({"language": "en"})))
+    perform_one_by_one(Role.LANG, lambda _: Conclusion(Result({"language": "en"})))
     assert bells(Role.LANG) == 0
     for turn in (first, second):
         assert turn.steps.get(number=2).status == "done"
@@ -53,7 +53,7 @@ def test_a_worker_that_was_told_to_stop_leaves_the_next_bell(
     _, second = turn_at(begin, Role.LANG), turn_at(begin, Role.LANG)
     take_bell(Role.LANG)
     monkeypatch.setattr(shutdown, "requested", lambda: True)
-    perform_one_by_one(Role.LANG, lambda _: Outcome(Result({"language": "en"})))
+    perform_one_by_one(Role.LANG, lambda _: Conclusion(Result({"language": "en"})))
     assert bells(Role.LANG) == 1
     assert second.steps.get(number=2).status == "ready"
 
@@ -62,7 +62,7 @@ def test_a_step_that_fails_leaves_the_next_bell_to_another_thread(begin: Begin) 
     _, second = turn_at(begin, Role.LANG), turn_at(begin, Role.LANG)
     take_bell(Role.LANG)
 
-    def work(_: Claim) -> Outcome:
+    def work(_: Claim) -> Conclusion:
         raise ValueError("broken")
 
     perform_one_by_one(Role.LANG, work)

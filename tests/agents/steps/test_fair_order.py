@@ -13,7 +13,7 @@ from agents.names import Role
 from agents.routing import Decision, Stage
 from agents.steps import events
 from agents.steps.doorbell import ring
-from agents.steps.records import Claim, Outcome, claim_ready
+from agents.steps.records import Claim, Conclusion, claim_ready
 from agents.steps.steps import finish, perform_in_batches, perform_one_by_one
 from tests.agents.claiming import claimed
 from tests.conftest import Begin
@@ -24,7 +24,7 @@ def at(begin: Begin, role: Role, place: int) -> Envelope:
     envelope = begin()
     envelope.steps.update(place=place)
     step = claimed(envelope.pk, 1)
-    finish(step, Outcome(decision=Decision(Stage.LANG, (role,))))
+    finish(step, Conclusion(decision=Decision(Stage.LANG, (role,))))
     return envelope
 
 
@@ -64,9 +64,9 @@ def test_a_worker_does_what_is_next_whichever_step_the_bell_rang_for(begin: Begi
     second, only = at(begin, Role.LANG, 1), at(begin, Role.LANG, 0)
     done: list[UUID] = []
 
-    def work(step: Claim) -> Outcome:
+    def work(step: Claim) -> Conclusion:
         done.append(step.envelope_id)
-        return Outcome(Result({"language": "en"}))
+        return Conclusion(Result({"language": "en"}))
 
     events.connection().delete(Role.LANG.queue)
     ring(second.pk, 2, Role.LANG)
@@ -79,7 +79,7 @@ def test_the_manager_serves_in_the_same_order(begin: Begin) -> None:
     Step.objects.filter(envelope=second).update(place=1)
     decided: list[UUID] = []
 
-    def work(step: Claim) -> Outcome:
+    def work(step: Claim) -> Conclusion:
         decided.append(step.envelope_id)
         return route(step)
 

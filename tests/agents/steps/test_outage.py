@@ -9,7 +9,7 @@ from agents.models import Step
 from agents.names import Role
 from agents.routing import Decision, Stage
 from agents.steps import step_lease, steps
-from agents.steps.records import Outcome, record
+from agents.steps.records import Conclusion, record
 from tests.conftest import Begin
 
 
@@ -32,7 +32,7 @@ def broken(times: int, act: Callable[..., object], *, after: bool) -> Callable[.
     return acting
 
 
-GOES_ON = Outcome(decision=Decision(Stage.RESPONSE, (Role.RESPONSE,)))
+GOES_ON = Conclusion(decision=Decision(Stage.RESPONSE, (Role.RESPONSE,)))
 
 
 @pytest.mark.parametrize(("times", "after"), [(3, False), (1, True)], ids=["away", "unheard"])

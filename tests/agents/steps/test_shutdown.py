@@ -17,7 +17,7 @@ from agents.models import Envelope, Step
 from agents.names import Role
 from agents.routing import Decision, Stage
 from agents.steps import events, presence, step_lease
-from agents.steps.records import Outcome
+from agents.steps.records import Conclusion
 from agents.steps.shutdown import GRACE_SECONDS
 from agents.steps.steps import finish
 from assistant.lab.model_server import Call, ModelServer, Response, serving
@@ -69,7 +69,7 @@ def turn_at(begin: Begin, role: Role) -> Envelope:
     envelope = begin()
     events.connection().delete(Role.MANAGER.queue, role.queue)
     step = claimed(envelope.pk, 1)
-    finish(step, Outcome(decision=Decision(Stage.RESPONSE, (role,))))
+    finish(step, Conclusion(decision=Decision(Stage.RESPONSE, (role,))))
     return envelope
 
 
@@ -117,7 +117,7 @@ def test_a_step_that_was_handed_back_can_be_done_by_another(begin: Begin) -> Non
     with step_lease.LEASES.renewed(step.token):
         assert step_lease.hand_back() == 1
     assert bells(Role.MANAGER) == 1
-    assert finish(step, Outcome()) is None
+    assert finish(step, Conclusion()) is None
     again = claim(envelope.pk, 1)
     assert again
     assert again.attempt == 2

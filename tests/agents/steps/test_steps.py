@@ -15,14 +15,14 @@ from agents.models import Envelope, Fault, Step
 from agents.names import Role, Status
 from agents.routing import Decision, Stage
 from agents.steps import step_lease, sweeper
-from agents.steps.records import Claim, Outcome
+from agents.steps.records import Claim, Conclusion
 from agents.steps.steps import fail, finish, perform_one_by_one
 from tests.agents.claiming import claim, claimed
 from tests.conftest import Begin
 
 
-def to(*roles: Role) -> Outcome:
-    return Outcome(decision=Decision(Stage.INTAKE, roles))
+def to(*roles: Role) -> Conclusion:
+    return Conclusion(decision=Decision(Stage.INTAKE, roles))
 
 
 def lapse(envelope: Envelope, number: int) -> None:
@@ -50,7 +50,7 @@ def test_a_finished_step_is_not_done_again(begin: Begin) -> None:
     envelope = begin()
     done: list[int] = []
 
-    def work(step: Claim) -> Outcome:
+    def work(step: Claim) -> Conclusion:
         done.append(step.number)
         return to(Role.LANG)
 
@@ -118,7 +118,7 @@ def test_no_connection_is_held_while_an_agent_works(begin: Begin) -> None:
     begin()
     connected: list[bool] = []
 
-    def work(step: Claim) -> Outcome:
+    def work(step: Claim) -> Conclusion:
         connected.append(connection.connection is not None)
         return to(Role.LANG)
 
@@ -127,9 +127,9 @@ def test_no_connection_is_held_while_an_agent_works(begin: Begin) -> None:
 
 
 def test_the_last_sibling_calls_the_manager_once(running: Envelope) -> None:
-    finish(claimed(running.pk, 2), Outcome(Result({"guardrails_passed": True})))
+    finish(claimed(running.pk, 2), Conclusion(Result({"guardrails_passed": True})))
     assert not running.steps.filter(number=4).exists()
-    finish(claimed(running.pk, 3), Outcome(Result({"search_quality": "good"})))
+    finish(claimed(running.pk, 3), Conclusion(Result({"search_quality": "good"})))
     assert running.steps.get(number=4).role == Role.MANAGER
     assert running.steps.count() == 4
     running.refresh_from_db()
@@ -141,7 +141,7 @@ def test_the_last_sibling_calls_the_manager_once(running: Envelope) -> None:
 def test_requests_of_parallel_agents_are_kept_apart(running: Envelope) -> None:
     for number, reason in ((2, "off_topic"), (3, "insufficient_context")):
         wishes = {"needs_clarification": True, "clarification_reason": reason}
-        finish(claimed(running.pk, number), Outcome(Result(wishes)))
+        finish(claimed(running.pk, number), Conclusion(Result(wishes)))
     running.refresh_from_db()
     requests = running.payload["clarification_requests"]
     assert requests["guardrails"]["reason"] == "off_topic"
@@ -175,8 +175,8 @@ def test_three_failures_quarantine_the_step_and_tell_the_user_an_error_id(
 def test_a_broken_contract_is_not_tried_again(begin: Begin) -> None:
     envelope = begin()
 
-    def work(step: Claim) -> Outcome:
-        return Outcome(Result(Contract(Role.LANG, View, ()).checked({"target_role": "search"})))
+    def work(step: Claim) -> Conclusion:
+        return Conclusion(Result(Contract(Role.LANG, View, ()).checked({"target_role": "search"})))
 
     perform_one_by_one(Role.MANAGER, work)
     envelope.refresh_from_db()
@@ -188,7 +188,7 @@ def test_a_cancelled_turn_starts_nothing_more(running: Envelope) -> None:
     busy = claimed(running.pk, 2)
     assert envelopes.cancel(running.pk) is True
     assert claim(running.pk, 3) is None
-    assert finish(busy, Outcome(Result({"guardrails_passed": True}))) is None
+    assert finish(busy, Conclusion(Result({"guardrails_passed": True}))) is None
     assert envelopes.cancel(running.pk) is False
     running.refresh_from_db()
     assert running.status == Status.CANCELLED
@@ -199,7 +199,7 @@ def test_a_turn_that_was_forgotten_meanwhile_is_left_alone(begin: Begin) -> None
     busy = claimed(envelope.pk, 1)
     envelope.delete()
     assert finish(busy, to(Role.LANG)) is None
-    assert finish(busy, Outcome(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED))) is None
+    assert finish(busy, Conclusion(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED))) is None
     fail(busy, AgentError("nobody cares"))
     assert not Step.objects.exists()
 
@@ -212,8 +212,8 @@ def test_nothing_starts_after_the_deadline(begin: Begin) -> None:
 
 def test_a_turn_that_goes_round_too_often_is_stopped(running: Envelope, settings: Any) -> None:
     settings.MAX_PROCESS_COUNT = 2
-    finish(claimed(running.pk, 2), Outcome())
-    finish(claimed(running.pk, 3), Outcome())
+    finish(claimed(running.pk, 2), Conclusion())
+    finish(claimed(running.pk, 3), Conclusion())
     perform_one_by_one(Role.MANAGER, route)
     running.refresh_from_db()
     assert running.status == Status.FAILED
@@ -223,7 +223,7 @@ def test_a_turn_that_goes_round_too_often_is_stopped(running: Envelope, settings
 def test_an_ended_turn_stays_as_it_ended(begin: Begin) -> None:
     envelope = begin()
     finish(
-        claimed(envelope.pk, 1), Outcome(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED))
+        claimed(envelope.pk, 1), Conclusion(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED))
     )
     assert envelopes.cancel(envelope.pk) is False
     envelope.refresh_from_db()
@@ -256,7 +256,7 @@ def test_a_worker_whose_clock_is_behind_can_still_end_a_turn(
     envelope = begin()
     step = claimed(envelope.pk, 1)
     monkeypatch.setattr(models, "now", lambda: now() - timedelta(minutes=1))
-    finish(step, Outcome(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED)))
+    finish(step, Conclusion(decision=Decision(Stage.COMMAND, ends=Status.COMPLETED)))
     envelope.refresh_from_db()
     assert envelope.status == Status.COMPLETED
 
@@ -265,7 +265,7 @@ def test_a_worker_whose_clock_is_behind_can_still_end_a_turn(
 def test_an_outcome_the_database_refuses_is_a_failed_attempt(begin: Begin, text: str) -> None:
     envelope = begin()
     finish(claimed(envelope.pk, 1), to(Role.RESPONSE))
-    perform_one_by_one(Role.RESPONSE, lambda _: Outcome(Result({"response": text})))
+    perform_one_by_one(Role.RESPONSE, lambda _: Conclusion(Result({"response": text})))
     step = envelope.steps.get(number=2)
     assert (step.status, step.attempt) == ("ready", 1)
     assert step.error
