@@ -109,8 +109,8 @@ class Texts:
 
 
 @cache
-def word_features(word: str) -> list[int]:
-    """Return the buckets of a word's features."""
+def cached_features(word: str) -> list[int]:
+    """Return the buckets of a word, which comes up again and again."""
     return features(word, SIZE)
 
 
@@ -119,7 +119,7 @@ def train(texts: Texts) -> Regression:
     model = Regression(SIZE, len(LANGUAGES), share=True)
     for step in range(STEPS):
         languages, drawn = zip(*texts.draw(), strict=True)
-        found = [[bucket for word in words for bucket in word_features(word)] for words in drawn]
+        found = [[bucket for word in words for bucket in cached_features(word)] for words in drawn]
         batch = Batch(found, np.array(languages))
         rate = RATE * (1 - step / STEPS)
         model.learn(batch, batch.errors(model.scores(batch)), rate, bias_rate=BIAS_RATE * rate)
