@@ -128,6 +128,16 @@ def test_words_of_another_language_are_not_called_missing() -> None:
         assert "erwähnen" not in said
 
 
+def test_names_in_a_long_story_need_not_be_in_the_place() -> None:
+    story = (
+        "I bought the machine in Canada in 2019 from a friend of my brother who had it from his "
+    )
+    story += "aunt in Texas, and now I wonder what the warranty covers. What does it cover?"
+    places = [PASSAGES[1], PASSAGES[0]]
+    writes = answered(story, search_results=places, search_stats={"certainty": 0.9})
+    assert writes["answer_form"] == "quoted"
+
+
 def test_without_passages_it_asks() -> None:
     writes = answered("How do I descale the machine?", search_results=[])
     assert writes["clarification_reason"] == "insufficient_context"
