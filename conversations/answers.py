@@ -24,7 +24,7 @@ INNER_LINK = re.compile(r"#C\d{1,3}\Z")
 MODEL = "Written by a language model from the documents it cites."
 MIXED = "Partly written by a language model, partly quoted: one of the roles had no model to ask."
 QUOTED = (
-    "Extractive: no language model is configured; these are sentences quoted from the documents."
+    "Extractive: no language model is configured; this is quoted from the documents as it stands."
 )
 FIXED = "Extractive: no language model is configured; this reply is put together from fixed words."
 STATE_EXCERPT = (
@@ -130,8 +130,9 @@ def answer_html(text: str, markers: Iterable[str] = ()) -> SafeString:
 
 
 def quote_html(text: str) -> SafeString:
-    """Return one quoted sentence as safe HTML without paragraphs."""
-    rendered = _PARSER.renderInline(text, {"markers": frozenset()})
+    """Return what is quoted as safe HTML; one sentence without a paragraph around it."""
+    render = _PARSER.render if "\n" in text else _PARSER.renderInline
+    rendered = render(text, {"markers": frozenset()})
     return mark_safe(_CLEANER.clean(rendered))  # noqa: S308 cleaned just now
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conversations.answers import answer_html, reply
+from conversations.answers import answer_html, quote_html, reply
 from conversations.api import Reply
 from conversations.models import Conversation
 from tests import factories
@@ -66,3 +66,8 @@ def test_a_script_in_an_answer_is_shown_as_words() -> None:
 @pytest.mark.parametrize("address", ["/admin/", "#top", "#C1x", "?turn=1", "//example.org"])
 def test_a_relative_link_of_a_document_leads_nowhere_in_docent(address: str) -> None:
     assert "href" not in answer_html(f"[there]({address})")
+
+
+def test_a_quoted_place_keeps_its_code_and_a_sentence_gets_no_paragraph() -> None:
+    assert quote_html("Press **Stop**.") == "Press <strong>Stop</strong>."
+    assert "<pre>" in quote_html("So it is stopped:\n\n```sh\nstop\n```")

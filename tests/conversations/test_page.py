@@ -173,7 +173,7 @@ def test_citations_stand_under_the_answer_once_per_marker(
     assert "(version 3)" in page
     assert re.search(r"Unused days end in March\. <span class=\"status verified\">verified", page)
     assert re.search(r"Ask in time\. <span class=\"status weak\">weak", page)
-    assert "these are sentences quoted from the documents" in page
+    assert "this is quoted from the documents as it stands" in page
 
 
 def test_sources_are_listed_once(client: Client, talk: Conversation) -> None:
