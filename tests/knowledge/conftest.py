@@ -14,6 +14,7 @@ from pytest_httpserver import HTTPServer
 
 from knowledge import ingestion
 from knowledge.embedding import registry
+from knowledge.embedding.local import MULTILINGUAL
 from knowledge.ingestion import find
 from knowledge.models import Collection, Document, Reliance, Version
 from knowledge.providers import Provider
@@ -21,6 +22,7 @@ from tests import factories
 from tests.knowledge.desk import FOG, file, upload
 from tests.knowledge.endpoint import Server
 from tests.knowledge.pages import SCRIPT
+from tests.knowledge.polyglot import Polyglot
 from tests.knowledge.words import of_words
 
 PAGES = {
@@ -161,3 +163,12 @@ def collection(island: Path, server: Server) -> Collection:
 def one_document_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The island has four documents, of which the first ten are all."""
     monkeypatch.setattr("knowledge.reindex.switchover.RECALL_AT", 1)
+
+
+@pytest.fixture
+def polyglot(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Polyglot:
+    """The multilingual model is asked, and knows a few words."""
+    settings.CROSS_LINGUAL = True
+    model = Polyglot()
+    monkeypatch.setattr(MULTILINGUAL, "encode", model)
+    return model

@@ -39,6 +39,16 @@ from knowledge.models import Ingest
 Kinds: TypeAlias = "_SubParsersAction[ArgumentParser]"
 Result = tuple[Any, RenderableType]  # as JSON values, and for people
 
+CITATIONS = (
+    "whether it is known which claims their sources support: a file of lines with claim, "
+    "evidence, label and supporting_sentences, as in WiCE"
+)
+LANGUAGE = "whether the language of a first message is told: a file of lines with text and language"
+GUARDRAILS = (
+    "how much that is harmless is declined, and how much that is unsafe is caught: a file of "
+    "lines with text and unsafe"
+)
+
 
 class Command(BaseCommand):
     """`manage.py evaluate KIND …`."""
@@ -54,9 +64,9 @@ class Command(BaseCommand):
             (_answerability_arguments(kinds), measure_answerability),
             (_parsing_arguments(kinds), measure_parsing),
             (_answers_arguments(kinds), measure_answers),
-            (_citations_arguments(kinds), measure_citations),
-            (_language_arguments(kinds), measure_language),
-            (_guardrails_arguments(kinds), measure_guardrails),
+            (_file_arguments(kinds, "citations", CITATIONS), measure_citations),
+            (_file_arguments(kinds, "language", LANGUAGE), measure_language),
+            (_file_arguments(kinds, "guardrails", GUARDRAILS), measure_guardrails),
             (_injection_arguments(kinds), measure_injection),
         ):
             kind.set_defaults(measure=measure)
@@ -143,32 +153,9 @@ def _parsing_arguments(kinds: Kinds) -> ArgumentParser:
     return parser
 
 
-def _citations_arguments(kinds: Kinds) -> ArgumentParser:
-    parser = kinds.add_parser(
-        "citations",
-        help="whether it is known which claims their sources support: a file of lines with "
-        "claim, evidence, label and supporting_sentences, as in WiCE",
-    )
-    parser.add_argument("file", type=Path, metavar="FILE")
-    return parser
-
-
-def _language_arguments(kinds: Kinds) -> ArgumentParser:
-    parser = kinds.add_parser(
-        "language",
-        help="whether the language of a first message is told: a file of lines with text and "
-        "language",
-    )
-    parser.add_argument("file", type=Path, metavar="FILE")
-    return parser
-
-
-def _guardrails_arguments(kinds: Kinds) -> ArgumentParser:
-    parser = kinds.add_parser(
-        "guardrails",
-        help="how much that is harmless is declined, and how much that is unsafe is caught: a "
-        "file of lines with text and unsafe",
-    )
+def _file_arguments(kinds: Kinds, kind: str, purpose: str) -> ArgumentParser:
+    """A kind that takes a file of judged lines and nothing else."""
+    parser = kinds.add_parser(kind, help=purpose)
     parser.add_argument("file", type=Path, metavar="FILE")
     return parser
 

@@ -23,14 +23,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CHUNKS = 8  # of the island
 
 
-@pytest.fixture
-def polyglot(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Polyglot:
-    settings.CROSS_LINGUAL = True
-    model = Polyglot()
-    monkeypatch.setattr(MULTILINGUAL, "encode", model)
-    return model
-
-
 def counts() -> list[int]:
     """How many vectors there are of chunks, sections and documents."""
     tables = (ChunkVector, SectionVector, DocumentVector)

@@ -22,14 +22,6 @@ QUESTION = "Wann tönt das Nebelhorn?"
 
 
 @pytest.fixture
-def polyglot(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Polyglot:
-    settings.CROSS_LINGUAL = True
-    model = Polyglot()
-    monkeypatch.setattr(MULTILINGUAL, "encode", model)
-    return model
-
-
-@pytest.fixture
 def english(polyglot: Polyglot) -> Collection:
     """A collection in English with the vectors of both models."""
     collection = island()
