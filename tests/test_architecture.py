@@ -27,6 +27,7 @@ BY_NAME = {
     "agents/llm/retry.py": "MODEL_TRANSPORT: `openai` takes a second of CPU that few commands need",
     "agents/steps/preload.py": "MODEL_TRANSPORT, before the first question",
     "assistant/apps.py": "Celery is set up once the settings are read",
+    "assistant/lab/weights_server.py": "llama.cpp, which Docent neither needs nor installs",
     "conversations/apps.py": "models exist only once Django is ready",
     "knowledge/embedding/local.py": "EMBEDDING_RUNTIME: the runtime takes memory that few need",
     "knowledge/embedding/registry.py": "EMBEDDING_ENDPOINT: `openai`, where a model is asked",
