@@ -215,6 +215,12 @@ class Phrase(StrEnum):
     VERSION = "version {number}"
     QUOTED = "The documents say, quoted in their own language:"
     CLOSEST = "This may not answer your question, but it is the closest place in the documents:"
+    CLOSEST_WITHOUT = (
+        "This is the closest place in the documents, but it may leave something open ({missing}):"
+    )
+    CLOSEST_ASKING = (
+        "This is the closest place in the documents; to say more I need to know more ({missing}):"
+    )
     NOT_COVERED = "The documents I found do not mention: {missing}."
 
     NEEDED = "To answer that I need to know: {missing}."

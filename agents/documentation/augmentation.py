@@ -33,15 +33,15 @@ def assemble(view: Material) -> Writes:
     passages = fitting(view.search_results, settings.MAX_CONTEXT_LENGTH)
     references = [_reference(f"C{number}", p) for number, p in enumerate(passages, start=1)]
     question = view.canonical_question or view.text
-    blocks = [Block("question", question)]
+    blocks = [
+        Block("passage", f"{_place(p)}# {heading(p)}\n{p.text}", {"marker": r.marker})
+        for p, r in zip(passages, references, strict=True)
+    ]
+    blocks.append(Block("limitations", "\n".join(view.limitations)))
     if view.text and view.text.strip() != question.strip():
         blocks.append(Block("as_written", view.text))
     blocks.append(Block("wishes", "\n".join(view.response_notes)))
-    blocks.append(Block("limitations", "\n".join(view.limitations)))
-    blocks.extend(
-        Block("passage", f"{_place(p)}# {heading(p)}\n{p.text}", {"marker": r.marker})
-        for p, r in zip(passages, references, strict=True)
-    )
+    blocks.append(Block("question", question))
     return {
         "augmented_prompt": marked("prompt", blocks),
         "source_references": references,

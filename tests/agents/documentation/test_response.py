@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agents.documentation.augmentation import assemble
+from agents.documentation.quality import judge as review
 from agents.documentation.response import answer
 from agents.llm.model import Model
 from agents.llm.token_stream import TokenStream
@@ -218,6 +219,14 @@ def test_the_model_is_given_passages_wishes_history_and_language(models: Scripte
     assert "[2026.11.21 12:00:00] About my machine." in call.user
 
 
+def test_the_question_comes_last_and_nothing_empty_is_shown(models: Scripted) -> None:
+    written(models, STEPS)
+    (call,) = models.server.ledger
+    assert "(none)" not in call.user
+    assert call.user.index("<passage-") < call.user.index("<question-")
+    assert len(call.system.split("## Data")[0]) < 4 * 350
+
+
 def test_what_the_passages_do_not_say_is_taken_out_and_the_text_replaced(models: Scripted) -> None:
     tokens = ShownTokens()
     invented = "Polish the lid with 25 g of beeswax [C1]."
@@ -243,6 +252,13 @@ def test_the_models_own_list_of_sources_gives_way_to_ours(models: Scripted) -> N
     assert not any("A book" in seen for seen in tokens.seen)
 
 
+def judged(*, sufficient: bool) -> dict[str, Any]:
+    return {"sufficient": sufficient, "missing": "", "confidence": 0.6}
+
+
+DOUBTED = {"search_stats": {"certainty": 0.3}, "evaluation": judged(sufficient=False)}
+
+
 @pytest.mark.parametrize(
     ("line", "reason", "message"),
     [
@@ -258,15 +274,63 @@ def test_the_models_own_list_of_sources_gives_way_to_ours(models: Scripted) -> N
         ),
     ],
 )
-def test_what_the_model_cannot_answer_is_asked_and_not_a_word_of_it_told(
+def test_what_nobody_finds_answered_is_asked_and_not_a_word_of_it_told(
     models: Scripted, line: str, reason: str, message: str
 ) -> None:
     tokens = ShownTokens()
-    writes = written(models, line, tokens)
+    writes = written(models, line, tokens, **DOUBTED)
     assert writes["clarification_reason"] == reason
     assert writes["clarification_message"] == message
     assert "response" not in writes
     assert tokens.seen == []
+
+
+@pytest.mark.parametrize(
+    "believed",
+    [
+        {"search_stats": {"certainty": 0.9}},
+        {"search_stats": {"certainty": 0.9}, "evaluation": judged(sufficient=False)},
+        {"search_stats": {"certainty": 0.3}, "evaluation": judged(sufficient=True)},
+    ],
+)
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("INSUFFICIENT: how often", "may leave something open (how often):"),
+        ("InSUFFICIENT: how often", "may leave something open (how often):"),
+        ("DETAIL NEEDED: which machine", "I need to know more (which machine):"),
+    ],
+)
+def test_a_model_that_finds_no_answer_alone_gives_way_to_the_place_beside_what_it_missed(
+    models: Scripted, believed: dict[str, Any], line: str, said: str
+) -> None:
+    tokens = ShownTokens()
+    writes = written(models, line, tokens, **believed)
+    assert "clarification_reason" not in writes
+    assert said in writes["response"].partition("\n")[0]
+    assert body(writes).endswith(body(answered("How do I descale the machine?")))
+    assert writes["answer_form"] == "closest"
+    assert writes["generation_confidence"] <= 0.5
+    assert tokens.text == writes["response"]
+
+
+def test_a_place_beside_what_a_model_missed_needs_no_reviewer(models: Scripted) -> None:
+    stats = {"certainty": 0.9}
+    said = "INSUFFICIENT: how often a year. Or twice?"
+    writes = written(models, said, search_stats=stats)
+    reviewed = review.perform(prepared(search_stats=stats) | writes, None).writes
+    assert reviewed["validation_result"]["uncited"] == 0
+    assert reviewed["quality_decision"].startswith("approve")
+
+
+def test_a_sure_search_without_a_near_place_still_asks(models: Scripted) -> None:
+    writes = written(
+        models,
+        "INSUFFICIENT: how often",
+        search_stats={"certainty": 0.01},
+        evaluation=judged(sufficient=True),
+    )
+    assert writes["needs_clarification"] is True
 
 
 def test_what_is_missing_in_passing_is_said_at_the_end(models: Scripted) -> None:
@@ -275,13 +339,28 @@ def test_what_is_missing_in_passing_is_said_at_the_end(models: Scripted) -> None
     assert "do not mention: what the descaler costs." in writes["response"]
 
 
-def test_an_answer_that_names_what_no_passage_has_is_no_answer(models: Scripted) -> None:
+def test_an_answer_of_which_nothing_holds_gives_way_to_quotes(models: Scripted) -> None:
     tokens = ShownTokens()
+    models.says("response", Response("Trevithick invented it in 1804, for 25 pounds [C1]. "))
+    done = answer.perform(prepared(), model(models, tokens))
+    assert done.writes == answer(prepared())
+    assert done.mode == "extractive"
+    assert "no passage says" in done.degraded
+    assert tokens.text == ""
+
+
+def test_an_answer_of_which_nothing_holds_is_a_question_back_where_nothing_is_near(
+    models: Scripted,
+) -> None:
     said = "Locomotives were invented by Trevithick in 1804 [C1]. "
-    writes = written(models, said, tokens, question="Who invented the steam locomotive?")
+    writes = written(
+        models,
+        said,
+        question="Who invented the steam locomotive?",
+        search_stats={"certainty": 0.03},
+    )
     assert writes["needs_clarification"] is True
     assert "locomotive" in writes["clarification_message"]
-    assert tokens.text == ""
 
 
 def test_an_apology_without_citations_is_a_question_back(models: Scripted) -> None:
