@@ -24,6 +24,7 @@ class Block:
     name: str
     text: str
     attributes: dict[str, str] = field(default_factory=dict)
+    is_marked: bool = False  # the text is nothing but elements already
 
 
 def marked(name: str, value: str | Sequence[Block]) -> str:
@@ -33,6 +34,8 @@ def marked(name: str, value: str | Sequence[Block]) -> str:
 
 
 def _element(block: Block) -> str:
+    if block.is_marked:
+        return block.text
     text = INVISIBLE.sub("", block.text).strip()
     if not NAME.match(block.name):
         raise ValueError(f"{block.name!r} cannot name data")

@@ -121,7 +121,7 @@ def _material(view: Assignment) -> list[Block]:
     return [
         *history_blocks(view.history[-RECENT:]),
         Block("review", view.quality_analysis),
-        Block("material", view.augmented_prompt),
+        Block("material", view.augmented_prompt, is_marked=True),
     ]
 
 

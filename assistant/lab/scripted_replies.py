@@ -13,7 +13,7 @@ from typing import Any
 from assistant.lab.model_server import Call, Response
 
 ELEMENT = re.compile(r"<(\w+)-([0-9a-f]{8})([^>]*)>\n(.*?)\n</\1-\2>", re.DOTALL)
-PASSAGE = re.compile(r'<passage[^>]*marker="(C\d+)"[^>]*>\n(.*?)\n</passage', re.DOTALL)
+PASSAGE = re.compile(r"^\[(C\d+)\] (.*?)(?=\n\n\[C\d+\] |\Z)", re.DOTALL | re.MULTILINE)
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
 # Where prompts put what is to be worked on.
 QUESTIONS = ("text_eng", "message", "question", "canonical_question", "text")
@@ -59,13 +59,13 @@ def data(call: Call, name: str) -> str:
 
 def passages(call: Call) -> dict[str, str]:
     """Return the passages the response may cite, by marker."""
-    return dict(PASSAGE.findall(call.user))
+    return dict(PASSAGE.findall(data(call, "passages")))
 
 
 def cited(call: Call) -> str:
     """Return the last sentence of the first passage with its marker: an answer that holds."""
     text = passages(call).get("C1", "")
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    lines = [line for line in text.splitlines()[1:] if line.strip() and not line.startswith("#")]
     sentence = SENTENCE.split(lines[-1])[0] if lines else "Nothing is said."
     return f"{sentence.rstrip()} [C1]"
 

@@ -214,7 +214,7 @@ def test_the_model_is_given_passages_wishes_history_and_language(models: Scripte
     written(models, STEPS, language="de", response_notes=["2 lines"], history=[remark])
     (call,) = models.server.ledger
     assert "in German" in call.system
-    assert 'marker="C3"' in call.user
+    assert "\n[C3] The grinder" in call.user
     assert "2 lines" in call.user
     assert "[2026.11.21 12:00:00] About my machine." in call.user
 
@@ -223,7 +223,7 @@ def test_the_question_comes_last_and_nothing_empty_is_shown(models: Scripted) ->
     written(models, STEPS)
     (call,) = models.server.ledger
     assert "(none)" not in call.user
-    assert call.user.index("<passage-") < call.user.index("<question-")
+    assert call.user.index("<passages-") < call.user.index("<question-")
     assert len(call.system.split("## Data")[0]) < 4 * 350
 
 
