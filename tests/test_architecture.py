@@ -47,6 +47,7 @@ TINY = {
 # Why what one module needs for one name is a module of its own.
 LONELY = {
     "agents.admin": "Django looks for it",
+    "agents.documentation.citations.nearness": "a measure of its own",
     "agents.documentation.streaming": "what may be shown while a model writes",
     "agents.intake.guardrails": "a role",
     "agents.lent_worker": "what a command needs that finds no worker",

@@ -11,6 +11,7 @@ from unicodedata import category, decimal, normalize
 from agents.attributes import Citation, CitationStatus, SourceReference
 from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import known_only, markers, normalised, without_markers
+from agents.documentation.citations.nearness import Nearness
 from agents.documentation.citations.statements import Piece, pieces, without
 from agents.documentation.passages import with_heading
 from knowledge.sentences import FENCE, blocks, split_sentences
@@ -186,6 +187,7 @@ class Evidence:
         self._passages = {each.marker: PassageText(each.text) for each in references}
         self._particulars = Particulars(texts)
         self._with_question = Particulars([*texts, question])
+        self._nearness = Nearness(references)
 
     def statuses(self, statement: str, cited: Sequence[str]) -> dict[str, CitationStatus]:
         """Return what each of the passages that a statement cites says of it."""
@@ -195,10 +197,20 @@ class Evidence:
             return dict.fromkeys(cited, "unsupported")
         return statuses
 
-    def source(self, statement: str) -> str:
-        """Return the marker of the first passage that has a statement; empty when none has."""
-        having = (marker for marker, each in self._passages.items() if each.has(statement))
-        return next(having, "")
+    def source(self, statement: str, cited: Sequence[str] = ()) -> str:
+        """Return the marker of the passage a statement comes from; empty when no passage is near.
+
+        That is the first which has it word for word, else the nearest; beside passages that are
+        `cited` already, only one that is clearly better.
+        """
+        having = [marker for marker, each in self._passages.items() if each.has(statement)]
+        if having:
+            return "" if set(having) & set(cited) else having[0]
+        if self._particulars.lacks(statement):
+            return ""
+        if cited:
+            return self._nearness.better_source(statement, cited)
+        return self._nearness.source(statement)
 
     def invented(self, statement: str) -> bool:
         """Whether a statement names what is neither in a passage nor in the question."""
@@ -215,7 +227,8 @@ def check(answer: str, references: Sequence[SourceReference], question: str = ""
 
     Out go markers of passages that were not given or that add nothing to one that has the
     statement word for word, statements that name what no passage has, and addresses that no
-    passage holds. A statement without a marker gets that of the passage that has it.
+    passage holds. A statement without a marker gets that of the passage it comes from, and one with
+    the marker of another passage as well.
     """
     known = {reference.marker: reference for reference in references}
     unknown = [marker for marker in markers(normalised(answer)) if marker not in known]
@@ -227,7 +240,7 @@ def check(answer: str, references: Sequence[SourceReference], question: str = ""
     for place, piece in enumerate(parts):
         if not piece.kind:
             continue
-        cited = _cited_markers(parts, place) or _added_marker(piece, evidence)
+        cited = _cited_markers(parts, place, evidence)
         statuses = evidence.statuses(piece.statement, cited)
         if _is_taken_out(piece, statuses, evidence):
             dropped.append(piece)
@@ -245,21 +258,19 @@ def check(answer: str, references: Sequence[SourceReference], question: str = ""
     return checked
 
 
-def _cited_markers(parts: Sequence[Piece], place: int) -> list[str]:
-    """The markers of a piece; code without any has those of the sentence that leads to it."""
+def _cited_markers(parts: Sequence[Piece], place: int, evidence: Evidence) -> list[str]:
+    """The markers of a piece, after it was given that of its source where it has none or another.
+
+    Code without any has those of the sentence that leads to it.
+    """
     piece = parts[place]
-    if piece.markers or piece.kind != "code":
-        return piece.markers
-    before = [part for part in parts[:place] if part.kind]
-    return before[-1].markers if before else []
-
-
-def _added_marker(piece: Piece, evidence: Evidence) -> list[str]:
-    """Give a piece without a marker that of the passage that has it; none when none has."""
-    marker = evidence.source(piece.statement) if piece.claims else ""
-    if marker:
+    if piece.kind == "code":
+        led_by = next((each for each in reversed(parts[:place]) if each.kind), piece)
+        if carried := piece.markers or led_by.markers:
+            return carried
+    if piece.claims and (marker := evidence.source(piece.statement, piece.markers)):
         piece.cite(marker)
-    return [marker] if marker else []
+    return piece.markers
 
 
 def _is_taken_out(piece: Piece, statuses: dict[str, CitationStatus], evidence: Evidence) -> bool:

@@ -57,7 +57,9 @@ class Piece:
         return self.kind == "code" or len(content_words(self.statement)) >= FEWEST_WORDS
 
     def cite(self, marker: str) -> None:
-        """Give it a marker."""
+        """Give it a marker, instead of those that it carries."""
+        for other in self.markers:
+            self.text = re.sub(rf"[ \t]*\[{other}\]", "", self.text)
         if self.kind == "code":
             self.text = f"{self.text.rstrip()}\n[{marker}]\n"
         else:

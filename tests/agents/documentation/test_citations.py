@@ -6,12 +6,14 @@ import pytest
 
 from agents.attributes import SourceReference
 from agents.documentation.augmentation import assemble
+from agents.documentation.citations import nearness
 from agents.documentation.citations.check import check
 from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import known_only, markers, normalised
 from agents.documentation.citations.statements import pieces, whole, without
 from agents.documentation.passages import without_own_list
 from agents.documentation.refusal import refusal
+from knowledge.errors import EmbeddingUnavailable
 from tests.agents.passages import PASSAGES
 
 
@@ -122,6 +124,52 @@ def test_a_statement_without_a_marker_gets_that_of_the_passage_that_has_it() -> 
     assert checked.text.startswith("The warranty covers defects for two years [C2]. Descaling")
     assert [each.marker for each in checked.citations] == ["C2", "C1"]
     assert (checked.uncited, checked.confidence) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "marked"),
+    [
+        ("Defects are covered by the warranty for two years.", "C2"),
+        ("The grinder can be set in five ways, and a finer setting gives stronger coffee.", "C3"),
+        ("Every three months the machine has to be descaled.", "C1"),
+    ],
+)
+def test_what_is_said_in_other_words_gets_the_marker_of_its_passage(said: str, marked: str) -> None:
+    checked = check(said, references())
+    assert checked.text == f"{said.rstrip('.')} [{marked}]."
+    assert [each.citation_status for each in checked.citations] == ["weak"]
+    assert checked.uncited == []
+
+
+@pytest.mark.parametrize("wrong", ["[C1]", "[C3]", "[C1][C3]"])
+def test_the_marker_of_another_passage_is_put_right(wrong: str) -> None:
+    exact = check(f"The warranty covers defects for two years {wrong}.", references())
+    assert exact.text == "The warranty covers defects for two years [C2]."
+    reworded = check(f"Defects are covered by the warranty for two years {wrong}.", references())
+    assert reworded.text == "Defects are covered by the warranty for two years [C2]."
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Coffee was first grown in the highlands of Ethiopia.",
+        "Wholesale orders leave the store on weekdays before noon.",
+    ],
+)
+def test_what_no_passage_is_near_to_stays_without_a_marker(said: str) -> None:
+    checked = check(f"Descaling takes about twenty minutes [C1]. {said}", references())
+    assert {each.quote for each in checked.citations} == {"Descaling takes about twenty minutes."}
+
+
+def test_without_the_embedding_model_words_alone_say_where_it_is_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unavailable(texts: list[str]) -> None:
+        raise EmbeddingUnavailable("no model")
+
+    monkeypatch.setattr(nearness, "encode", unavailable)
+    checked = check("Defects are covered by the warranty for two years.", references())
+    assert [each.marker for each in checked.citations] == ["C2"]
 
 
 @pytest.mark.parametrize(
