@@ -1,26 +1,46 @@
-"""Answer bench: how long a question waits for models, and what an equal question costs again.
+"""Answer bench: what a question costs in calls, tokens and money, and how long it waits for models.
 
 Real workers ask a model server that takes the same time for every call. What the calls of a turn
-take one after another is what the turn is measured by.
+take one after another is what the turn is measured by. The server counts a token for four
+characters of the messages: OpenAI's tokenizer o200k_base counted 2 % fewer in the calls of the
+twelve questions below. Schemas, which some providers bill as well, are not counted.
 """
 
 import time
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from statistics import fmean
 from typing import Any
 
 from rich.table import Table
 
 from agents import envelopes
+from agents.llm.cost import cost
+from agents.llm.requests import Usage
 from agents.models import Envelope, ModelCall
 from agents.steps import events
-from assistant.lab.model_server import Call, ModelServer
+from assistant.lab.model_server import CHARACTERS_A_TOKEN, Call, ModelServer
 from assistant.lab.rehearsal import COLLECTION, rehearsing
 from assistant.lab.scripted_replies import Sensible
 
 PATIENCE_SECONDS = 120.0
 ROUNDS = ("first", "second")
+# First questions of a conversation as people type them, which the documentation answers.
+ORDINARY = (
+    "How do I set a model?", "How do I make a key for the API?", "Which files can I ingest?",
+    "How do I back up the data?", "What happens when a model fails?",
+    "How long are conversations kept?", "How do I scale one role?",
+    "Can I use a server of my own for models?", "How do I change the embedding model?",
+    "Where do I see what a turn cost?", "How do I cancel an ingest?",
+    "What does a citation say about its passage?",
+)  # fmt: skip
+# Whose published price the money is told in.
+PRICED = "gpt-4o-mini@openai"
+# What OpenAI takes from its cache: the beginning that a request shares with an earlier one, from
+# 1,024 tokens on and in steps of 128 (its guide "Prompt caching").
+CACHED_FROM, CACHED_STEP = 1024, 128
 # Of the documentation, in the words of who would ask; each is asked twice.
 SUBJECTS = (
     "set a model", "add a folder of documents", "make a key for the API", "back up the data",
@@ -48,15 +68,16 @@ class TimedTurn:
 def measure(seconds: float, questions: int, progress: Progress) -> dict[str, Any]:
     """Return the figures for calls of so many seconds, and for questions asked twice at 0 seconds.
 
-    Raises NoWorkers.
+    Tokens, calls and money are means of a turn; `first_word_calls` and `end_calls` are times from
+    the question in lengths of a call. Raises NoWorkers.
     """
     model = Sensible(seconds)
-    with rehearsing(model.reply, cached=True) as server:
-        progress("one turn")
-        once = waiting(server, COLLECTION, seconds)
+    # As Docent comes: one route, and so no router.
+    with rehearsing(model.reply, cached=True, routes=["documentation"]) as server:
+        figures = ordinary(server, seconds, progress)
         model.seconds = 0.0
-        twice = repeated(server, COLLECTION, questions, progress)
-    return {"seconds": seconds, "waiting": once, "repeated": twice}
+        again = repeated(server, COLLECTION, questions, progress)
+    return {"seconds": seconds, **figures, "repeated": again}
 
 
 def ask(text: str, collection: str) -> TimedTurn:
@@ -74,27 +95,92 @@ def ask(text: str, collection: str) -> TimedTurn:
     raise TimeoutError(f"turn {turn.pk} did not end")
 
 
-def waiting(server: ModelServer, collection: str, seconds: float) -> dict[str, Any]:
-    """Return how long one documentation turn took against the length of one call."""
+def ordinary(server: ModelServer, seconds: float, progress: Progress) -> dict[str, Any]:
+    """Return what the ordinary questions cost, each in a conversation of its own."""
     # The first question of a worker pays for what is loaded on first use.
-    ask("What is a collection?", collection)
-    server.ledger.clear()
-    timed = ask("How do I set a model?", collection)
-    calls = [call for call in server.ledger if call.ended]
-    first = timed.first_token or timed.seconds
+    ask("What is a collection?", COLLECTION)
+    turns: list[TimedTurn] = []
+    calls: list[list[Call]] = []
+    for number, question in enumerate(ORDINARY, start=1):
+        progress(f"one after another: {number} of {len(ORDINARY)}")
+        server.ledger.clear()
+        turns.append(ask(question, COLLECTION))
+        calls.append([call for call in server.ledger if call.ended])
+    roles = by_role(turns)
     return {
-        "status": timed.turn.status,
-        "mode": timed.turn.payload["mode"],
-        "first_token_s": round(first, 2),
-        "end_s": round(timed.seconds, 2),
-        "calls": [call.prompt for call in calls],
-        "at_once": sorted({" + ".join(sorted(pair)) for pair in overlapping(calls)}),
-        "sum_of_calls_s": round(sum((call.ended or 0) - call.began for call in calls), 2),
-        "first_token_in_calls": round(first / seconds, 2),
+        "questions": len(turns),
+        "modes": sorted({timed.turn.payload["mode"] for timed in turns}),
+        "tokens_per_turn": total(roles, "tokens"),
+        "reply_tokens_per_turn": total(roles, "reply_tokens"),
+        "calls_per_turn": total(roles, "calls"),
+        "sequential_calls": mean(len(longest_chain(each)) for each in calls),
+        "first_word_calls": mean((each.first_token or each.seconds) / seconds for each in turns),
+        "end_calls": mean(timed.seconds / seconds for timed in turns),
+        "at_once": sorted({" + ".join(sorted(p)) for each in calls for p in overlapping(each)}),
+        "price": PRICED,
+        "usd_per_1000_turns": total(roles, "usd_per_1000"),
+        "usd_per_1000_turns_cached": total(roles, "usd_per_1000_cached"),
+        "roles": roles,
     }
 
 
-def overlapping(calls: list[Call]) -> set[tuple[str, str]]:
+def by_role(turns: Sequence[TimedTurn]) -> dict[str, dict[str, float]]:
+    """Return what each role costs a turn; `prefix` are the tokens all its requests begin with.
+
+    Money is in US dollars for a thousand turns, without and with the provider's cache.
+    """
+    calls: dict[str, list[ModelCall]] = {}
+    for call in ModelCall.objects.filter(envelope__in=[timed.turn for timed in turns]):
+        calls.setdefault(call.role, []).append(call)
+    return {role: _cost_of(each, len(turns)) for role, each in calls.items()}
+
+
+def _cost_of(calls: Sequence[ModelCall], turns: int) -> dict[str, float]:
+    prefix = shared_tokens([call.request["messages"] for call in calls])
+    cached = prefix // CACHED_STEP * CACHED_STEP if prefix >= CACHED_FROM else 0
+    usages = [Usage(call.input_tokens, call.output_tokens) for call in calls]
+    return {
+        "calls": round(len(calls) / turns, 2),
+        "tokens": round(sum(usage.input_tokens or 0 for usage in usages) / turns),
+        "reply_tokens": round(sum(usage.output_tokens or 0 for usage in usages) / turns),
+        "prefix": prefix,
+        "usd_per_1000": _money(usages, turns),
+        "usd_per_1000_cached": _money([replace(u, cached_tokens=cached) for u in usages], turns),
+    }
+
+
+def shared_tokens(requests: Sequence[Sequence[Mapping[str, str]]]) -> int:
+    """Return with how many equal tokens all these messages begin."""
+    texts = ["\n".join(message["content"] for message in messages) for messages in requests]
+    columns = zip(*texts, strict=False)
+    same = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+    return same // CHARACTERS_A_TOKEN
+
+
+def _money(usages: Iterable[Usage], turns: int) -> float:
+    return round(1000 * float(sum(cost(PRICED, usage) or 0 for usage in usages)) / turns, 4)
+
+
+def total(roles: dict[str, dict[str, float]], figure: str) -> float:
+    """Return the sum of a figure over the roles."""
+    return round(sum(each[figure] for each in roles.values()), 4)
+
+
+def mean(values: Iterable[float]) -> float:
+    """Return the mean to two digits."""
+    return round(fmean(values), 2)
+
+
+def longest_chain(calls: Iterable[Call]) -> list[Call]:
+    """Return the most calls of which each began when the one before it had ended."""
+    chain: list[Call] = []
+    for call in sorted(calls, key=lambda each: each.ended or 0):
+        if not chain or call.began >= (chain[-1].ended or 0):
+            chain.append(call)
+    return chain
+
+
+def overlapping(calls: Sequence[Call]) -> set[tuple[str, str]]:
     """Return the pairs of prompts whose calls were under way at the same time."""
     return {
         (call.prompt, other.prompt)
@@ -134,17 +220,21 @@ def _round(
 
 
 def table(figures: dict[str, Any]) -> Table:
-    """Return how long a question waited, and what it cost to ask it again."""
-    waiting, again = figures["waiting"], figures["repeated"]
+    """Return what a question costs and waits for, and what it costs to ask it again."""
     rows = Table("", "", title=f"calls of {figures['seconds']} s")
-    rows.add_row("first token", f"{waiting['first_token_s']} s")
-    rows.add_row("first token, in calls", str(waiting["first_token_in_calls"]))
-    rows.add_row("end", f"{waiting['end_s']} s")
-    rows.add_row("sum of its calls", f"{waiting['sum_of_calls_s']} s")
-    rows.add_row("calls", ", ".join(waiting["calls"]))
-    rows.add_row("under way at once", ", ".join(waiting["at_once"]))
+    rows.add_row("tokens sent", f"{figures['tokens_per_turn']:,.0f}")
+    rows.add_row("calls", str(figures["calls_per_turn"]))
+    rows.add_row("one after another", str(figures["sequential_calls"]))
+    rows.add_row("first word, in calls", str(figures["first_word_calls"]))
+    rows.add_row("end, in calls", str(figures["end_calls"]))
+    rows.add_row("under way at once", ", ".join(figures["at_once"]))
+    money = f"{figures['usd_per_1000_turns']:.2f}, {figures['usd_per_1000_turns_cached']:.2f}"
+    rows.add_row(f"USD for 1,000 turns by {PRICED}, without and with its cache", money)
+    rows.add_section()
+    for name, role in figures["roles"].items():
+        rows.add_row(name, f"{role['calls']} calls, {role['tokens']:,.0f} tokens")
     for name in ROUNDS:
-        costs = again[name]
+        costs = figures["repeated"][name]
         rows.add_section()
         rows.add_row(f"{costs['questions']} questions, {name} time", f"{costs['ms_each']} ms each")
         rows.add_row("calls of models", str(costs["calls_of_models"]))

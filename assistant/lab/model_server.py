@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Headers = dict[str, str]
+# Of English prose and of prompts in the tokenizers of the large providers: o200k_base counts 2.5 %
+# fewer for the prompts of Docent.
+CHARACTERS_A_TOKEN = 4
 
 
 @dataclass
@@ -255,13 +258,10 @@ def _completion(call: Call, response: Response) -> dict[str, Any]:
 
 
 def _usage(call: Call, response: Response) -> dict[str, int]:
-    """Tokens, counted as four characters each."""
-    sent = sum(len(str(message["content"])) for message in call.body.get("messages", [])) // 4
-    return {
-        "prompt_tokens": sent,
-        "completion_tokens": len(response.text) // 4,
-        "total_tokens": sent + len(response.text) // 4,
-    }
+    messages = call.body.get("messages", [])
+    sent = sum(len(str(message["content"])) for message in messages) // CHARACTERS_A_TOKEN
+    said = len(response.text) // CHARACTERS_A_TOKEN
+    return {"prompt_tokens": sent, "completion_tokens": said, "total_tokens": sent + said}
 
 
 def _error(response: Response) -> str:

@@ -2,9 +2,10 @@
 
 import os
 import socket
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 from django.conf import settings
@@ -27,7 +28,6 @@ ENVIRONMENT = {
     "GEN_MODEL": "fake@rehearsal",
     "SECOND_MODEL": "",
     "ENRICHMENT_MODEL": "none",
-    "ROUTES": "documentation,fallback",
 }
 
 
@@ -36,17 +36,22 @@ class NoWorkers(KnowledgeError):
 
 
 @contextmanager
-def rehearsing(script: Script, *, cached: bool = False) -> Iterator[ModelServer]:
+def rehearsing(
+    script: Script, *, cached: bool = False, routes: Sequence[str] = ("documentation", "fallback")
+) -> Iterator[ModelServer]:
     """Run the compact layout on Docent's own documentation for the time of the block.
 
     Nothing is cached unless asked for. Raises NoWorkers.
     """
-    call_command("ingest", str(settings.BASE_DIR / "docs"), collection=COLLECTION, verbosity=0)
+    # What is printed is for who watches; the figures are for programs.
+    with redirect_stdout(sys.stderr):
+        call_command("ingest", str(settings.BASE_DIR / "docs"), collection=COLLECTION)
     # Who begins a turn says which routes are open.
-    settings.ROUTES = ENVIRONMENT["ROUTES"].split(",")
+    settings.ROUTES = list(routes)
     with serving(script) as server:
         caches = {} if cached else WITHOUT_CACHES
-        os.environ.update(ENVIRONMENT | caches, REHEARSAL_BASE_URL=server.base_url)
+        environment = ENVIRONMENT | caches | {"ROUTES": ",".join(routes)}
+        os.environ.update(environment, REHEARSAL_BASE_URL=server.base_url)
         with working(processes([])):
             yield server
 
