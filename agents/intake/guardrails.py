@@ -13,7 +13,7 @@ from agents.attributes import Reason, Unit
 from agents.contract import View, Writes, llm_agent
 from agents.intake.history import day, stamp
 from agents.llm.model import Model
-from agents.llm.outcomes import ModelFailure
+from agents.llm.outcomes import ModelFailure, Outcome
 from agents.names import Role
 from knowledge.embedding import encode
 from knowledge.errors import EmbeddingUnavailable
@@ -51,12 +51,18 @@ CLEARLY = 1.5
 # been talked into that: of 1,808 harmless texts (XSTest, NotInject, OKTest, questions to Ask Ubuntu
 # and to the support of two companies) none lies there.
 OVERRULING = 3.5
+# So far below it a text is plainly harmless. Of 271 questions about products with words that sound
+# dangerous 96 % lie there and of 250 harmless ones of XSTest 79 %; but so do 44 % of XSTest's
+# unsafe ones and 53 % of HarmBench's standard ones: it weighs against a model, and search decides.
+PLAINLY_HARMLESS = -2.0
 # A part of a longer text is judged by itself as well, with more reserve: there are many of them.
 RESERVE = 2.0
 MOST_PARTS = 24
 LONGEST_PART = 600  # characters, which the window of the embedding model holds
 # A model that is less sure of a refusal than this only suspects.
 CERTAIN = 0.9
+# What the question itself may have brought about; any other failure says nothing about it.
+PROVOKED = frozenset({Outcome.REFUSED, Outcome.FILTERED})
 # Below this cosine to the description of the scope a question may be none of its business: one in
 # seven of 187 questions about a cloud lies there, and more than half of 200 about anything.
 IN_SCOPE = 0.05
@@ -115,7 +121,7 @@ def judge(view: Question, llm: Model) -> Writes:
         return _overruled(view) or _passed(confidence, analysis)
     reason = Reason(judgement.category)
     if reason in UNSAFE:
-        sure = confidence >= CERTAIN
+        sure = confidence >= CERTAIN and not _is_plainly_harmless(view)
         verdict = Verdict.UNSAFE if sure else Verdict.SUSPECTED
         return _declined(verdict, reason, confidence, analysis)
     # Without a stated scope nothing is outside of it.
@@ -146,12 +152,14 @@ def compare(view: Question) -> Writes:
 
 @judge.after_failure
 def doubt(view: Question, failure: ModelFailure) -> Writes:
-    """Let the trained layer judge when no model could be asked at all.
+    """Let the trained layer judge: that a model failed is no reason to decline a question.
 
-    A failure that the question itself may have provoked is suspicious, whatever the layer says.
+    One that a model or its filter refused is suspected unless it is plainly harmless.
     """
     writes = compare(view)
-    if failure.outage or not writes["guardrails_passed"]:
+    if failure.outcome not in PROVOKED or not writes["guardrails_passed"]:
+        return writes
+    if _is_plainly_harmless(view):
         return writes
     return _declined(Verdict.SUSPECTED, Reason.SCOPE_UNCLEAR, 0.0, f"not judged: {failure.outcome}")
 
@@ -237,6 +245,15 @@ def _overruled(view: Question) -> Writes | None:
         return None
     analysis = f"passed by the model, but {reason.value}: {excess:+.1f} beyond what is suspicious"
     return _declined(Verdict.UNSAFE, reason, _probability(excess), analysis)
+
+
+def _is_plainly_harmless(view: Question) -> bool:
+    """Whether the trained layer finds nothing in the question, at the strictness that is set."""
+    try:
+        excess = suspicion(*_texts(view)).excess
+    except EmbeddingUnavailable:
+        return False
+    return excess - STRICTNESS[settings.GUARDRAILS_STRICTNESS] < PLAINLY_HARMLESS
 
 
 def _texts(view: Question) -> tuple[str, str]:

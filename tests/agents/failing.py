@@ -81,11 +81,6 @@ FAILURES: dict[str, Failure] = {
     "breaker open": left_alone,
     "budget spent": budget_spent,
 }
-# What the question itself could have provoked: then nobody vouches for it.
-PROVOKED = {
-    "truncated", "refused", "filtered", "malformed", "empty", "no choices", "wrong schema",
-    "tool called", "rejected", "hang", "slow drip", "cut off",
-}  # fmt: skip
 
 
 def ask(text: str = QUESTION, **memory: object) -> Envelope:
@@ -115,9 +110,7 @@ def answer(role: str, failure: str, sensible: Sensible) -> str:
     """An answer with citations, or quotes, the failing role's part of it by rules."""
     envelope = ask()
     case = f"{role}, {failure}: {envelope.status}, {envelope.payload.get('response', '')!r}"
-    if role == Role.GUARDRAILS and failure in PROVOKED:
-        # What the question may have provoked is suspicious, but the documents answer it.
-        assert envelope.payload["guardrails_verdict"] == "suspected", case
+    assert envelope.payload["guardrails_verdict"] == "safe", case
     assert role in envelope.steps.exclude(degraded="").values_list("role", flat=True), case
     assert envelope.payload["mode"] != "model", case
     assert envelope.status == Status.COMPLETED, case
