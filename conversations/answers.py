@@ -22,11 +22,10 @@ from knowledge.safe_html import cleaner, parser
 MARKER = re.compile(r"\[(C\d{1,3})\]")
 INNER_LINK = re.compile(r"#C\d{1,3}\Z")
 MODEL = "Written by a language model from the documents it cites."
-MIXED = "Partly written by a language model, partly quoted: one of the roles had no model to ask."
-QUOTED = (
-    "Extractive: no language model is configured; this is quoted from the documents as it stands."
-)
-FIXED = "Extractive: no language model is configured; this reply is put together from fixed words."
+MIXED = "Partly written by a language model; what it did not do was done by rules."
+UNWRITTEN = "Quoted from the documents as it stands: no language model wrote this answer, though one helped."
+QUOTED = "Extractive: no language model took part; this is quoted from the documents as it stands."
+FIXED = "Extractive: no language model took part; this reply is put together from fixed words."
 STATE_EXCERPT = (
     "stage",
     "canonical_question",
@@ -105,11 +104,16 @@ def without_sources(reply: dict[str, Any]) -> str:
     return str(reply["reply"]).removesuffix(listing).rstrip()
 
 
-def mode_sentence(mode: str, *, quotes: bool) -> str:
-    """Return the sentence that tells a reader who wrote what they read."""
+def mode_sentence(mode: str, *, quotes: bool, form: str = "written") -> str:
+    """Return the sentence that tells a reader who wrote what they read.
+
+    `form` is the answer's, as response wrote it: "written" by a model, or quoted.
+    """
     if mode == "extractive":
         return QUOTED if quotes else FIXED
-    return MIXED if mode == "mixed" else MODEL
+    if mode == "model":
+        return MODEL
+    return MIXED if form == "written" or not quotes else UNWRITTEN
 
 
 def by_marker(citations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -205,7 +205,11 @@ def _turn(visible: VisibleTurn) -> dict[str, Any]:
             without_sources(turn_reply), [citation["marker"] for citation in citations]
         ),
         "cited": citations,
-        "mode": mode_sentence(turn_reply["mode"], quotes=bool(citations)),
+        "mode": mode_sentence(
+            turn_reply["mode"],
+            quotes=bool(citations),
+            form=envelope.payload.get("answer_form") or "",
+        ),
         "spans": timeline(envelope, list(envelope.steps.defer("output"))),
         "asked": questions,
         "is_latest": bool(questions) and questions[-1]["turn_id"] == envelope.pk,

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.llm import breaker, dialects, retry
+from agents.llm import breaker, dialects, pace, retry
 from agents.llm.journal import Subject
 from agents.llm.model import Model
 from assistant.lab.model_server import Call, ModelServer, Response, Script, serving
@@ -61,6 +61,7 @@ def scripted() -> Iterator[Scripted]:
     """Run a model server that providers know as `scripted`, and of which nothing is known yet."""
     models = Scripted()
     breaker.forget("scripted")
+    pace.forget("fake@scripted")
     dialects.forget()
     with serving(models.reply) as models.server:
         before, slept = dict(settings.PROVIDERS), retry.sleep

@@ -21,7 +21,7 @@ from prompts.prompt import Prompt, Rendered
 Shape = TypeVar("Shape", bound=BaseModel)
 Result = TypeVar("Result")
 # Nothing that another model could do better.
-FINAL = frozenset({Outcome.BUDGET_SPENT, Outcome.OUT_OF_TIME})
+FINAL = frozenset({Outcome.BUDGET_SPENT})
 
 
 @dataclass(frozen=True)
@@ -215,6 +215,7 @@ class Model:
             cost.check_budget(self.subject.owner, self.subject.key)
             reply, attempts = send_with_retries(
                 entry.request,
+                role=self.subject.role,
                 seconds=self.choice.timeout,
                 deadline=self.deadline,
                 turn=self.subject.envelope_id,

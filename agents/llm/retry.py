@@ -11,10 +11,10 @@ from typing import Any
 import redis
 from django.conf import settings
 from django.utils.module_loading import import_string
-from django.utils.timezone import now
 
-from agents.llm import breaker
+from agents.llm import breaker, pace
 from agents.llm.outcomes import UNASKED, ModelFailure, Outcome
+from agents.llm.pace import LEAST_SECONDS, time_left
 from agents.llm.requests import Reply, Request
 from agents.steps import events
 from knowledge.providers import parse_model_name
@@ -25,22 +25,11 @@ FIRST_WAIT_SECONDS = 0.4
 # Whoever asks for more is left to what works without a model, or, if there is a second model, to
 # that: soon, because it can answer while the first rests.
 LONGEST_WAIT_SECONDS, LONGEST_WITH_SECOND = 60.0, 3.0
-# What works without a model needs these to finish the turn, on a machine that is busy too; of a
-# turn that is given little time, this share.
-RESERVE_SECONDS, RESERVE_SHARE = 5.0, 0.1
-# Less than this is no time for a model.
-LEAST_SECONDS = 1.0
 AGAIN = frozenset(
     {Outcome.RATE_LIMITED, Outcome.SERVER_ERROR, Outcome.UNREACHABLE, Outcome.CUT_OFF}
 )
-LATE = frozenset({Outcome.TIMEOUT, Outcome.TOO_SLOW})
-# That a provider was late in a turn is noted for longer than a turn lasts unless it is set to.
-LATE_KEY, LATE_KEPT_SECONDS = "late:", 600
-# A provider that was late in a turn gets in this turn no longer to begin than those that work need
-# also when they are busy, and of the time that is left this share: however often it is late, some
-# remains.
-BEGIN_SECONDS = 5.0
-LATE_SHARE = 0.5
+# That a provider asked a turn for a pause is noted for longer than a turn lasts, usually.
+REST_KEY, REST_KEPT_SECONDS = "rest:", 600
 OnText = Callable[[str], None]
 sleep: Callable[[float], None] = time.sleep
 
@@ -82,6 +71,7 @@ def nothing() -> None:
 def send_with_retries(
     request: Request,
     *,
+    role: str = "",
     seconds: float,
     deadline: datetime | None = None,
     turn: Any = None,
@@ -89,40 +79,47 @@ def send_with_retries(
     listener: Listener,
     before_attempt: Callable[[], None] = nothing,
 ) -> tuple[Reply, list[dict[str, Any]]]:
-    """Return the reply and the failed attempts before it. Raises Failed.
+    """Return the reply and the failed attempts before it. Raises RetriesExhausted.
 
-    One attempt takes `seconds` at most, and none goes on beyond the deadline of the `turn`. What
+    One attempt takes `seconds` at most, and none goes on beyond the deadline of the `turn`, in
+    which a provider's wish to be left alone for a while is waited out once. What
     `before_attempt` raises before an attempt, because its reply would be of no use, ends them all.
     `has_other_model`: another one can be asked instead of waiting long for this one.
     """
     attempts: list[dict[str, Any]] = []
     failure: ModelFailure | None = None
     longest = LONGEST_WITH_SECOND if has_other_model else LONGEST_WAIT_SECONDS
+    provider = parse_model_name(request.model)[1]
     while True:
         before_attempt()
         start = time.monotonic()
         try:
-            return _attempt(request, seconds, deadline, turn, listener), attempts
+            if not attempts:
+                _refuse_resting(provider, turn)
+            return _attempt(request, role, seconds, deadline, turn, listener), attempts
         except ModelFailure as error:
             if error.outcome in UNASKED:
                 raise RetriesExhausted(failure or error, attempts) from error
             failure = error
             attempts.append(_attempt_record(request, error, time.monotonic() - start))
         pause = wait(failure, len(attempts), time_left(deadline), longest)
-        if pause is None:
+        may_wait = failure.retry_after is None or _note_rest(provider, turn, failure.retry_after)
+        if pause is None or not may_wait:
             raise RetriesExhausted(failure, attempts) from failure
         listener.restart()
         sleep(pause)
 
 
 def _attempt(
-    request: Request, seconds: float, deadline: datetime | None, turn: Any, listener: Listener
+    request: Request,
+    role: str,
+    seconds: float,
+    deadline: datetime | None,
+    turn: Any,
+    listener: Listener,
 ) -> Reply:
-    left = time_left(deadline)
-    if left is not None and left < LEAST_SECONDS:
-        raise ModelFailure(Outcome.OUT_OF_TIME, "The turn has no time left to ask a model.")
+    limit = pace.limits(request, role, turn, seconds, time_left(deadline))
     provider = parse_model_name(request.model)[1]
-    limit = limits(provider, turn, seconds, left)
     breaker.admit(provider, seconds=limit.whole)
     try:
         reply: Reply = import_string(settings.MODEL_TRANSPORT)(
@@ -130,9 +127,11 @@ def _attempt(
         )
     except ModelFailure as failure:
         breaker.failed(provider, failure, hurried=limit.hurried)
-        note_lateness(provider, turn, failure)
+        if limit.telling:
+            pace.note_lateness(request.model, turn, failure)
         raise
     breaker.succeeded(provider)
+    pace.note_reply(request, role, reply)
     return reply
 
 
@@ -164,57 +163,36 @@ def wait(
     return pause
 
 
-def time_left(deadline: datetime | None) -> float | None:
-    """Return how many seconds models may still take; None: as many as they want."""
-    if deadline is None:
-        return None
-    reserve = min(RESERVE_SECONDS, RESERVE_SHARE * settings.TURN_DEADLINE_SECONDS)
-    return (deadline - now()).total_seconds() - reserve
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The seconds that a reply may take."""
-
-    whole: float
-    begin: float  # until anything of it arrives
-    hurried: bool  # less than a working provider may need
-
-
-def limits(provider: str, turn: Any, seconds: float, left: float | None) -> Limits:
-    """Return the limits of a call that its role gives `seconds` and its turn at most `left`.
-
-    `left` None: nobody waits, so nothing is late.
-    """
-    if left is None:
-        return Limits(seconds, seconds, hurried=False)
-    if not _was_late(provider, turn):
-        whole = min(seconds, left)
-        return Limits(whole, whole, hurried=whole < seconds)
-    whole = min(seconds, left * LATE_SHARE)
-    begin = min(whole, BEGIN_SECONDS)
-    return Limits(whole, begin, hurried=begin < min(seconds, BEGIN_SECONDS))
-
-
-def note_lateness(provider: str, turn: Any, failure: ModelFailure) -> None:
-    """Note how a call of this turn failed, if it was for its time."""
-    if turn is None or failure.outcome not in LATE:
+def _refuse_resting(provider: str, turn: Any) -> None:
+    """Raise ModelFailure (BREAKER_OPEN) while the provider rests that told this turn so."""
+    try:
+        until: Any = events.connection().get(_rest_key(provider, turn)) if turn else None
+    except redis.RedisError as error:
+        log.warning("whether %s rests is not known: %s", provider, error)
         return
-    try:
-        events.connection().set(_key(provider, turn), 1, ex=LATE_KEPT_SECONDS)
-    except redis.RedisError as error:
-        log.warning("that %s was late is not noted: %s", provider, error)
+    if until and time.time() < float(until):
+        raise ModelFailure(
+            Outcome.BREAKER_OPEN,
+            f"{provider} is not asked now: it told this turn to come back in "
+            f"{float(until) - time.time():.1f} s.",
+        )
 
 
-def _was_late(provider: str, turn: Any) -> bool:
+def _note_rest(provider: str, turn: Any, seconds: float) -> bool:
+    """Note until when a provider wants to be left alone; return if this turn had not heard so."""
     if turn is None:
-        return False
+        return True
+    until, kept = time.time() + seconds, REST_KEPT_SECONDS
+    key = _rest_key(provider, turn)
     try:
-        return bool(events.connection().exists(_key(provider, turn)))
+        is_first = events.connection().set(key, until, nx=True, ex=kept)
+        if not is_first:
+            events.connection().set(key, until, ex=kept)
     except redis.RedisError as error:
-        log.warning("whether %s was late is not known: %s", provider, error)
-        return False
+        log.warning("that %s rests is not noted: %s", provider, error)
+        return True
+    return bool(is_first)
 
 
-def _key(provider: str, turn: Any) -> str:
-    return f"{LATE_KEY}{provider}:{turn}"
+def _rest_key(provider: str, turn: Any) -> str:
+    return f"{REST_KEY}{provider}:{turn}"

@@ -8,10 +8,13 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 
 from agents.llm.journal import Subject
 from agents.llm.model import Model
+from agents.llm.outcomes import UNASKED, ModelFailure, Outcome
 from agents.llm.token_stream import TokenStream
+from agents.models import Step
 from agents.names import EXPANSION, Role
 from agents.steps import step_lease
 from agents.steps.records import Claim
@@ -21,6 +24,8 @@ CACHE_SETTINGS: dict[str, str] = {
     Role.TRANSLATION: "CACHE_TRANSLATION_SECONDS",
     Role.QUALITY: "CACHE_QUALITY_SECONDS",
 }
+# So many roles in a row whose models failed, and the rest of the turn is done without.
+FAILURES = 3
 # What search asks a model for, it asks in the name of the step that searches.
 _search_model: ContextVar[Model | None] = ContextVar("search_model", default=None)
 
@@ -75,8 +80,34 @@ def _model(claim: Claim) -> Model | None:
         deadline=claim.deadline,
         fresh=_cache_age(asker),
         tokens=TokenStream(claim.stream, claim.number, claim.attempt),
-        before_attempt=partial(step_lease.require, claim.token),
+        before_attempt=partial(_before_attempt, claim),
     )
+
+
+def _before_attempt(claim: Claim) -> None:
+    step_lease.require(claim.token)
+    try:
+        _refuse_hopeless(claim)
+    finally:
+        connection.close()
+
+
+def _refuse_hopeless(claim: Claim) -> None:
+    """Raise ModelFailure (BREAKER_OPEN) when the last roles of this turn that asked all failed."""
+    asked = (
+        Step.objects.filter(envelope_id=claim.envelope_id, status=Step.Status.DONE)
+        .exclude(mode="")
+        .exclude(mode="extractive", degraded="")
+    )
+    for outcome in UNASKED:
+        asked = asked.exclude(degraded__startswith=f"{outcome}: ")
+    last = list(asked.order_by("-number").values_list("role", "degraded")[:FAILURES])
+    if len(last) == FAILURES and all(reason for _, reason in last):
+        roles = ", ".join(role for role, _ in reversed(last))
+        raise ModelFailure(
+            Outcome.BREAKER_OPEN,
+            f"No model is asked any more in this turn: {roles} failed one after the other.",
+        )
 
 
 def _cache_age(asker: str) -> timedelta:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from pytest_django import Settings
 
-from agents.llm import breaker, dialects, retry
+from agents.llm import breaker, dialects, pace, retry
 from agents.names import MODEL_ASKERS
 from knowledge import ingestion
 from knowledge.providers import Provider
@@ -25,6 +25,7 @@ def sensible(
     monkeypatch.setattr(retry, "sleep", lambda seconds: None)
     ingestion.ingest(ingestion.find([PAGES]), collection="teapot")
     breaker.forget("scripted")
+    pace.forget("fake@scripted")
     dialects.forget()
     with thinking() as server:
         settings.PROVIDERS = settings.PROVIDERS | {

@@ -1,8 +1,10 @@
 """Retry: when a call is tried again, for how long, and what is written down of it."""
 
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.utils.timezone import now
@@ -91,6 +93,54 @@ def test_a_provider_is_left_alone_for_as_long_as_it_asks(models: Scripted) -> No
     models.says("probe", Response(status=429, headers={"Retry-After": "7"}), Response("there"))
     obtained()
     assert models.waits == [7.0]
+
+
+PAUSE = Response(status=429, headers={"Retry-After": "0.4"})
+
+
+def in_turn(turn: str) -> dict[str, Any]:
+    return {"turn": turn, "deadline": now() + timedelta(seconds=60)}
+
+
+def test_a_turn_waits_for_a_provider_once_and_leaves_it_alone_while_it_rests(
+    models: Scripted,
+) -> None:
+    turn, other = uuid4().hex, uuid4().hex
+    models.says("probe", Response(status=429, headers={"Retry-After": "30"}))
+    assert exhausted(**in_turn(turn)).failure.outcome is Outcome.RATE_LIMITED
+    assert models.waits == [30.0]
+    assert len(models.server.ledger) == 2
+    for _ in range(3):
+        error = exhausted(**in_turn(turn))
+        assert error.failure.outcome is Outcome.BREAKER_OPEN
+        assert "told this turn to come back" in str(error.failure)
+    assert len(models.server.ledger) == 2
+    exhausted(**in_turn(other))
+    assert len(models.server.ledger) == 4
+
+
+def test_who_has_rested_is_asked_again_but_not_waited_for_again(models: Scripted) -> None:
+    turn = uuid4().hex
+    models.says("probe", PAUSE)
+    exhausted(**in_turn(turn))
+    time.sleep(0.5)
+    assert exhausted(**in_turn(turn)).failure.outcome is Outcome.RATE_LIMITED
+    assert models.waits == [0.4]
+    assert len(models.server.ledger) == 3
+    time.sleep(0.5)
+    models.says("probe", Response("there"))
+    assert obtained(**in_turn(turn))[0].text == "there"
+
+
+def test_a_rest_that_is_too_long_to_be_waited_for_spares_the_later_roles_a_call(
+    models: Scripted,
+) -> None:
+    turn = uuid4().hex
+    models.says("probe", Response(status=429, headers={"Retry-After": "300"}))
+    exhausted(**in_turn(turn))
+    assert exhausted(**in_turn(turn)).failure.outcome is Outcome.BREAKER_OPEN
+    assert models.waits == []
+    assert len(models.server.ledger) == 1
 
 
 def test_a_pause_beyond_the_turns_deadline_is_not_begun(models: Scripted) -> None:
