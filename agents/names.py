@@ -77,6 +77,14 @@ KIND: dict[Role, str] = {
 ENRICHMENT, EXPANSION = "enrichment", "expansion"
 MODEL_ASKERS = (*(role.value for role in Role if KIND[role] == "LLM"), ENRICHMENT, EXPANSION)
 
+# Who asks GEN_MODEL, by MODEL_PROFILE. What `balanced` leaves to rules costs most tokens for what
+# rules do nearly as well; without a translation other languages than the documents' find little.
+PROFILES: dict[str, frozenset[str]] = {
+    "answer": frozenset({Role.RESPONSE.value}),
+    "balanced": frozenset({Role.TRANSLATION.value, Role.RESPONSE.value, Role.QUALITY.value}),
+    "full": frozenset(MODEL_ASKERS),
+}
+
 
 class Route(StrEnum):
     """A way a question can be answered; `ROUTES` enables them, fallback is always there."""

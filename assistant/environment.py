@@ -8,10 +8,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dotenv import dotenv_values
 from environs import Env, EnvError, EnvValidationError
-from marshmallow.validate import Range
+from marshmallow.validate import OneOf, Range
 
 from agents.llm.requests import Choice
-from agents.names import ENRICHMENT, EXPANSION, MODEL_ASKERS, Role
+from agents.names import ENRICHMENT, EXPANSION, MODEL_ASKERS, PROFILES, Role
 from knowledge.providers import API_KEY, BASE_URL, Provider, parse_model_name
 
 # What differs from Choice's own defaults: tokens of a reply, temperature, seconds.
@@ -98,11 +98,28 @@ def broker_url(url: str) -> str:
     return url
 
 
-def choices(env: Env) -> dict[str, Choice]:
-    """Return the model settings of every asker; what one leaves out is taken from GEN_MODEL."""
-    models = env.str("GEN_MODEL", "").strip(), env.str("SECOND_MODEL", "").strip()
+def profile(env: Env) -> str:
+    """Return the name of the profile: which askers take the models that all share."""
+    return str(env.str("MODEL_PROFILE", "full", validate=OneOf([*PROFILES])))
+
+
+def choices(env: Env, profile: str) -> dict[str, Choice]:
+    """Return the model settings of every asker.
+
+    What one leaves out is taken from GEN_MODEL and SECOND_MODEL if the profile has it ask them. A
+    wrong profile is refused when the environment is sealed.
+    """
+    shared = env.str("GEN_MODEL", "").strip(), env.str("SECOND_MODEL", "").strip()
+    askers = PROFILES.get(profile, frozenset())
     return {
-        asker: _choice(env, asker, DEFAULTS.get(asker, Choice()), *models) for asker in MODEL_ASKERS
+        asker: _choice(
+            env,
+            asker,
+            DEFAULTS.get(asker, Choice()),
+            model=shared[0] if asker in askers else "",
+            second=shared[1],
+        )
+        for asker in MODEL_ASKERS
     }
 
 

@@ -14,7 +14,15 @@ from marshmallow.validate import Length, OneOf, Range
 from agents.llm.requests import Choice
 from agents.names import INSTANCES, Role, Route
 from assistant import appearance
-from assistant.environment import broker_url, choices, explained, postgres_options, refuse, resolved
+from assistant.environment import (
+    broker_url,
+    choices,
+    explained,
+    postgres_options,
+    profile,
+    refuse,
+    resolved,
+)
 from assistant.local import shared_servers
 from assistant.local.paths import state_folder
 from assistant.logs import to_stderr
@@ -105,7 +113,8 @@ FETCH_MAX_PAGES: int = env.int("FETCH_MAX_PAGES", 2000, validate=_counts)
 FETCH_PRIVATE_HOSTS: list[str] = env.list("FETCH_PRIVATE_HOSTS", [])
 
 # Language models. Without one, every role works by its own rules.
-MODELS: dict[str, Choice] = choices(env)
+MODEL_PROFILE: str = profile(env)
+MODELS: dict[str, Choice] = choices(env, MODEL_PROFILE)
 PROMPTS_DIR: str = env.str("PROMPTS_DIR", "")
 DAILY_BUDGET: float = env.float("DAILY_BUDGET", 0, validate=Range(min=0))
 DAILY_BUDGET_PER_KEY: float = env.float("DAILY_BUDGET_PER_KEY", 0, validate=Range(min=0))

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from django.conf import LazySettings
-from environs import EnvError
+from environs import Env, EnvError
 
-from assistant.environment import broker_url, postgres_options, unknown_names
+from agents.names import MODEL_ASKERS
+from assistant.environment import broker_url, choices, postgres_options, profile, unknown_names
 
 
 def test_names_that_set_nothing_are_named_with_what_they_are_like(
@@ -73,3 +74,35 @@ def test_a_wrong_value_of_cross_lingual_stops_the_start_with_the_reason() -> Non
     assert answer.returncode == 1
     assert "CROSS_LINGUAL" in answer.stderr
     assert "on, off" in answer.stderr
+
+
+def models_of(**environment: str) -> dict[str, str]:
+    """Return the roles that have a model, and which."""
+    names = ("GEN_MODEL", "MODEL_PROFILE", *(f"{asker.upper()}_MODEL" for asker in MODEL_ASKERS))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in names:
+            patch.delenv(name, raising=False)
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        env = Env()
+        found = choices(env, profile(env))
+    return {asker: choice.model for asker, choice in found.items() if choice.model}
+
+
+def test_a_profile_says_which_roles_ask_the_model_that_all_share() -> None:
+    assert models_of(GEN_MODEL="a") == dict.fromkeys(MODEL_ASKERS, "a")
+    assert models_of(GEN_MODEL="a", MODEL_PROFILE="full") == dict.fromkeys(MODEL_ASKERS, "a")
+    assert models_of(GEN_MODEL="a", MODEL_PROFILE="answer") == {"response": "a"}
+    assert {*models_of(GEN_MODEL="a", MODEL_PROFILE="balanced")} == {
+        "translation", "response", "quality",
+    }  # fmt: skip
+
+
+def test_a_roles_own_model_comes_before_the_profile() -> None:
+    own = {"ROUTER_MODEL": "b", "RESPONSE_MODEL": "none"}
+    assert models_of(GEN_MODEL="a", MODEL_PROFILE="answer", **own) == {"router": "b"}
+
+
+def test_a_profile_that_is_none_is_refused_with_those_there_are() -> None:
+    with pytest.raises(EnvError, match="answer, balanced, full"):
+        models_of(GEN_MODEL="a", MODEL_PROFILE="fast")
