@@ -31,8 +31,8 @@ HOOKS = (
     "agents.library.query_expansion",
     "agents.llm.journal",
 )
-# Declares prompts, which are checked, and no role imports it.
-PROMPTS = ("agents.llm.trial",)
+# Declare prompts, which are checked, and no role imports them.
+PROMPTS = ("agents.llm.trial", "agents.llm.speed")
 
 
 class AgentsConfig(AppConfig):

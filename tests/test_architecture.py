@@ -50,6 +50,7 @@ LONELY = {
     "agents.documentation.citations.nearness": "a measure of its own",
     "agents.documentation.streaming": "what may be shown while a model writes",
     "agents.intake.guardrails": "a role",
+    "agents.llm.speed": "what a command measures",
     "agents.lent_worker": "what a command needs that finds no worker",
     "agents.management.commands.trace": "a command",
     "agents.manager": "Celery looks for it",

@@ -75,7 +75,7 @@ def try_model(choice: Choice) -> Trial:
     try:
         word = llm.ask(PROMPT, Colour).word
         seconds = time.monotonic() - start
-        first_word = llm.ask(LONG, Colour, lines=lines()).word
+        first_word = llm.ask(LONG, Colour, lines=lines(_longest())).word
     except ModelFailure as failure:
         return Trial(choice.model, failure.outcome, time.monotonic() - start, str(failure))
     if FIRST in first_word.lower():
@@ -83,8 +83,13 @@ def try_model(choice: Choice) -> Trial:
     return Trial(choice.model, Outcome.OK, seconds, f"{word}; {CUT}", reads_all=False)
 
 
-def lines() -> str:
-    """Return lines that say nothing, as many as the longest of our requests has."""
-    most = settings.MAX_CONTEXT_LENGTH + CHARACTERS_A_TOKEN * settings.HISTORY_TOKENS
+def lines(characters: int) -> str:
+    """Return lines that say nothing, so many characters of them."""
     line = "Line {} says nothing.\n"
-    return "".join(map(line.format, range((most + BESIDE_CHARACTERS) // len(line))))
+    return "".join(map(line.format, range(characters // len(line))))
+
+
+def _longest() -> int:
+    """How many characters the longest of our requests has."""
+    most = settings.MAX_CONTEXT_LENGTH + CHARACTERS_A_TOKEN * settings.HISTORY_TOKENS
+    return int(most + BESIDE_CHARACTERS)

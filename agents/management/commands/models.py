@@ -13,7 +13,10 @@ from rich.text import Text
 from agents.llm import breaker
 from agents.llm.breaker import State
 from agents.llm.cost import rates
+from agents.llm.outcomes import Outcome
+from agents.llm.speed import advice
 from agents.llm.trial import Trial, try_model, widest_choices
+from agents.names import MODEL_ASKERS, PROFILES
 from knowledge.providers import parse_model_name
 
 NO_MODEL = "No model is set: every role works by its own rules. Set GEN_MODEL to have one."
@@ -25,7 +28,7 @@ class Command(BaseCommand):
     help = (
         "Show the model and the second model of every role, their prices, and which providers are "
         "left alone because they fail. With --ask, ask every model for two words, of which one "
-        "begins a long message."
+        "begins a long message, and say whether it is quick enough for a turn."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -33,7 +36,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--ask",
             action="store_true",
-            help="ask every model for two words; exit code 1 when one does not answer",
+            help="ask and time every model; exit code 1 when one does not answer",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -43,13 +46,23 @@ class Command(BaseCommand):
             self.stdout.write(NO_MODEL)
             return
         console = Console()
+        console.print(f"Profile: {settings.MODEL_PROFILE}, {_askers()}", highlight=False)
         console.print(_roles())
         console.print(_models(choices, breaker.states()))
         if options["ask"]:
             trials = [try_model(choice) for choice in choices.values()]
             console.print(_trials(trials))
+            for choice, trial in zip(choices.values(), trials, strict=True):
+                if trial.outcome is Outcome.OK:
+                    console.print(advice(choice), highlight=False)
             if not all(each.usable for each in trials):
                 sys.exit(1)
+
+
+def _askers() -> str:
+    asked = PROFILES[settings.MODEL_PROFILE]
+    names = "every role asks" if asked == {*MODEL_ASKERS} else f"{', '.join(sorted(asked))} ask"
+    return f"{names} GEN_MODEL unless a setting of its own says otherwise."
 
 
 def _roles() -> Table:

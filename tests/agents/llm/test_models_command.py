@@ -1,18 +1,24 @@
 """models: what an operator is shown of the models, and told when one does not answer."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from io import StringIO
 
 import pytest
 from django.conf import settings
 from django.core.management import call_command
+from pytest_django import Settings
 
 from agents.llm import breaker
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Choice
+from agents.llm.speed import Speed, measure, proposal
 from agents.models import ModelCall, Price
+from agents.names import PROFILES
 from tests.scripted import Call, Response, Scripted, shaped
+
+QUICK = Response("word " * 60)
 
 
 @pytest.fixture(autouse=True)
@@ -64,12 +70,60 @@ def test_every_model_is_asked_once_and_the_call_is_accounted_for(
 ) -> None:
     models.says("trial", shaped(word="white"))
     models.says("trial_long", shaped(word="heron"))
+    models.says("trial_speed", QUICK)
     output = shown(capsys, "--ask")
     assert output.count("white") == 2
     calls = [(each.body["model"], each.prompt) for each in models.server.ledger]
-    assert calls == [(name, prompt) for name in ("fake", "spare") for prompt in models.replies]
+    words, names = ("trial", "trial_long"), ("fake", "spare")
+    tried = [(name, prompt) for name in names for prompt in words]
+    assert calls == [*tried, *((name, "trial_speed") for name in names)]
     assert models.server.ledger[0].body["max_tokens"] == 70
-    assert ModelCall.objects.filter(role="trial", outcome="ok").count() == 4
+    assert ModelCall.objects.filter(role="trial", outcome="ok").count() == 6
+
+
+def reading(seconds: float, profile: str) -> Speed:
+    """A model that takes so long for an ordinary question in this profile."""
+    slow = Speed(1.0, 1e9, 1.0, 1e9)
+    return replace(slow, reading=slow.turn_seconds(profile) / seconds)
+
+
+def test_it_proposes_the_fullest_profile_that_takes_half_of_a_turn() -> None:
+    for profile in PROFILES:
+        said = proposal(reading(59, profile))
+        assert (
+            f"MODEL_PROFILE={profile} an ordinary question takes it about 59 s of the 120 s" in said
+        )
+    assert "MODEL_PROFILE=balanced" in proposal(reading(61, "full"))
+    assert "MODEL_PROFILE=answer" in proposal(reading(61, "balanced"))
+    assert "an answer alone takes it about 61 s, too slow" in proposal(reading(61, "answer"))
+
+
+def test_one_that_is_not_there_in_a_turns_time_is_not_measured(
+    models: Scripted, capsys: pytest.CaptureFixture[str], settings: Settings
+) -> None:
+    settings.TURN_DEADLINE_SECONDS = 1
+    models.says("trial", shaped(word="white"))
+    models.says("trial_long", shaped(word="heron"))
+    models.says("trial_speed", Response(hang=True))
+    assert "could not be measured: fake@scripted" in shown(capsys, "--ask")
+
+
+def test_what_it_proposes_is_measured(models: Scripted, capsys: pytest.CaptureFixture[str]) -> None:
+    models.says("trial", shaped(word="white"))
+    models.says("trial_long", shaped(word="heron"))
+    models.says("trial_speed", Response("word " * 60, seconds=1.2, first_after=1.0))
+    speed = measure(Choice("fake@scripted", max_tokens=50))
+    assert 1000 < speed.tokens_read < 4000
+    assert 50 < speed.tokens_written < 1000
+    assert "MODEL_PROFILE=full an ordinary question takes" in shown(capsys, "--ask")
+
+
+def test_it_says_by_which_profile_roles_ask(
+    capsys: pytest.CaptureFixture[str], settings: Settings
+) -> None:
+    assert "every role asks GEN_MODEL" in shown(capsys)
+    settings.MODEL_PROFILE = "balanced"
+    assert "Profile: balanced, quality, response, translation ask GEN_MODEL" in shown(capsys)
 
 
 def test_one_whose_server_cuts_long_requests_is_an_exit_code_and_a_sentence(
@@ -81,6 +135,7 @@ def test_one_whose_server_cuts_long_requests_is_an_exit_code_and_a_sentence(
 
     models.says("trial", shaped(word="white"))
     models.says("trial_long", cut)
+    models.says("trial_speed", QUICK)
     with pytest.raises(SystemExit) as caught:
         shown(capsys, "--ask")
     assert caught.value.code == 1
@@ -97,6 +152,7 @@ def test_one_that_does_not_answer_is_an_exit_code_and_a_sentence(
         ),
     )
     models.says("trial_long", shaped(word="heron"))
+    models.says("trial_speed", QUICK)
     with pytest.raises(SystemExit) as caught:
         shown(capsys, "--ask")
     assert caught.value.code == 1
