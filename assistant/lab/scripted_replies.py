@@ -188,10 +188,11 @@ def _leaking(values: dict[str, Any], call: Call) -> dict[str, Any]:
     """Return the values with every free text among them made to leak."""
     shapes = call.body["response_format"]["json_schema"]["schema"]["properties"]
     return {
-        name: f"{value} {_leaked(call)}".strip() if _is_free(shapes[name]) else value
+        name: f"{value} {_leaked(call)}".strip() if is_free(shapes[name]) else value
         for name, value in values.items()
     }
 
 
-def _is_free(shape: dict[str, Any]) -> bool:
+def is_free(shape: dict[str, Any]) -> bool:
+    """Whether a property may hold any text."""
     return shape.get("type") == "string" and not {"enum", "const", "pattern"} & shape.keys()

@@ -19,6 +19,8 @@ from assistant.lab import (
     bench_answer,
     citation_quality,
     false_alarms,
+    fault_turns,
+    fault_verdicts,
     injection,
     judged_data,
     language_quality,
@@ -28,6 +30,7 @@ from assistant.lab import (
 from assistant.lab.judged_data import Unjudgeable
 from assistant.lab.rehearsal import cpu_seconds, rehearsing, working
 from assistant.lab.retrieval_chart import svg
+from assistant.lab.scripted_faults import BY_NAME, FAULTS
 from assistant.lab.scripted_replies import Obedient
 from assistant.management.commands.workers import processes
 from knowledge.collections import collections_named
@@ -68,6 +71,7 @@ class Command(BaseCommand):
             (_file_arguments(kinds, "language", LANGUAGE), measure_language),
             (_file_arguments(kinds, "guardrails", GUARDRAILS), measure_guardrails),
             (_injection_arguments(kinds), measure_injection),
+            (_faults_arguments(kinds), measure_faults),
         ):
             kind.set_defaults(measure=measure)
             kind.add_argument("--json", action="store_true", help="print the figures as JSON")
@@ -88,6 +92,8 @@ class Command(BaseCommand):
         else:
             console_of(self, options).print(table)
         if options["kind"] == "injection" and any(map(injection.broken, figures.values())):
+            sys.exit(1)
+        if options["kind"] == "faults" and figures["bad"]:
             sys.exit(1)
 
 
@@ -169,6 +175,22 @@ def _injection_arguments(kinds: Kinds) -> ArgumentParser:
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument(
         "--limit", type=int, default=None, metavar="N", help="only the first N (all)"
+    )
+    return parser
+
+
+def _faults_arguments(kinds: Kinds) -> ArgumentParser:
+    parser = kinds.add_parser(
+        "faults",
+        help=f"what a user gets to an ordinary question while a server or a model fails, in "
+        f"{len(FAULTS) - 1} ways; exit code 1 when one of them is bad. On servers of its own",
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="these faults, by name (all)"
+    )
+    parser.add_argument("--save", type=Path, metavar="FILE", help="keep the figures as JSON")
+    parser.add_argument(
+        "--before", type=Path, metavar="FILE", help="show beside them what was saved there"
     )
     return parser
 
@@ -292,3 +314,17 @@ def measure_injection(options: dict[str, Any]) -> Result:
             watch,
         )
     return figures, injection.table(figures)
+
+
+def measure_faults(options: dict[str, Any]) -> Result:
+    """Ask an ordinary question while the server has each fault."""
+    if unknown := [name for name in options["only"] if name not in BY_NAME]:
+        raise CommandError(f"There is no fault {unknown[0]!r}; there are: {'; '.join(BY_NAME)}.")
+    chosen = [BY_NAME[name] for name in options["only"]] or FAULTS
+    before = fault_verdicts.saved(options["before"]) if options["before"] else None
+    call_command("migrate", verbosity=0)
+    with progress_bar("faults") as watch:
+        figures = fault_verdicts.figures(fault_turns.measure(chosen, watch))
+    if options["save"]:
+        fault_verdicts.save(figures, options["save"])
+    return figures, fault_verdicts.table(figures, before)
