@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.forms.models import model_to_dict
 from pytest_django import Settings
 
+from agents.intake import guardrails
 from agents.llm.requests import Choice
 from agents.models import Envelope, ModelCall, Step
 from agents.names import MODEL_ASKERS
@@ -144,7 +145,11 @@ def test_only_the_steps_from_the_given_one_on_work(models: Sensible, envelope: E
     assert sides["notes"] == ["No call of this turn used the prompt essence."]
 
 
-def test_a_changed_role_may_take_another_way(models: Sensible, envelope: Envelope) -> None:
+def test_a_changed_role_may_take_another_way(
+    models: Sensible, envelope: Envelope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The question is one about which the model is believed.
+    monkeypatch.setattr(guardrails, "PLAINLY_HARMLESS", -100.0)
     models.says(
         "guardrails", {"passed": False, "guardrails_passed": False, "category": "harmful_content"}
     )
