@@ -143,11 +143,16 @@ def await_readiness(docent: Docent, process: "subprocess.Popen[bytes]") -> None:
 
 @contextmanager
 def furnished(number: int, log: Path, **more: str) -> Iterator[Docent]:
-    """Run a Docent with the collection `teapot` and a staff key."""
-    with running(Docent(free_port(), environment(number) | more, log=log)) as started:
-        take_in(started, PAGES, "teapot")
-        started.key = new_key(started, "tester")
-        yield started
+    """Run a Docent with the collection `teapot` and a staff key.
+
+    That collection is there before `up`, which then takes in none of its own documentation.
+    """
+    docent = Docent(free_port(), environment(number) | more, log=log)
+    docent.manage("migrate")
+    take_in(docent, PAGES, "teapot")
+    docent.key = new_key(docent, "tester")
+    with running(docent):
+        yield docent
 
 
 def take_in(docent: Docent, folder: Path, collection: str, *more: str) -> None:
@@ -226,7 +231,6 @@ def stack(server: Sensible, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "MAX_TURNS_PER_KEY": str(MOST_TURNS),
     }
     with furnished(14, folder / "up.log", **by_models(server) | more) as started:
-        # `up` begins with it, too: whoever comes second waits for the other.
         take_in(started, CHECKOUT / "docs", "docent")
         yield Stack(started, deaths, switches)
 

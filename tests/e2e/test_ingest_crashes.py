@@ -15,7 +15,7 @@ import pytest
 
 from tests.e2e.conftest import CHECKOUT, Docent
 
-PAGES, MOMENTS = 133, 3
+PAGES, MOMENTS = 101, 3
 CHANCE = random.SystemRandom()
 PATIENCE_SECONDS = 300.0
 SUBJECTS = ("crane", "ferry", "lighthouse", "foghorn", "harbour", "keeper", "pier", "beacon")
