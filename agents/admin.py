@@ -19,7 +19,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from agents.api import UsageQuery
-from agents.llm.outcomes import Outcome
+from agents.llm.outcomes import UNHEARD, Outcome
 from agents.models import Budget, Envelope, Fault, ModelCall, Price
 from agents.names import Status
 from agents.trace.metrics import overview
@@ -145,7 +145,7 @@ def chart(rows: Sequence[dict[str, Any]]) -> list[Column]:
 
 OUTCOME_COLOURS = {
     outcome.value: "success" if outcome is Outcome.OK else "danger" for outcome in Outcome
-}
+} | {Outcome.SENT.value: "info"}
 
 
 @admin.register(ModelCall)
@@ -176,6 +176,7 @@ class ModelCallAdmin(RecordAdmin):
         request = {name: value for name, value in row.request.items() if name != "messages"}
         return {
             "row": row,
+            "unheard": row.outcome in UNHEARD,
             "messages": row.request.get("messages", []),
             "request": pretty(request),
             "attempts": row.attempts,
@@ -216,8 +217,9 @@ class ModelCallAdmin(RecordAdmin):
 
     @display(description="USD", ordering="cost")
     def price(self, call: ModelCall) -> str:
-        """What it cost; empty when that is not known."""
-        return "" if call.cost is None else f"{call.cost:.6f}"
+        """What it cost, or can have cost at most; empty when that is not known."""
+        most = "≤\N{NO-BREAK SPACE}" if call.outcome in UNHEARD else ""
+        return "" if call.cost is None else f"{most}{call.cost:.6f}"
 
     @display(description="Took", ordering="seconds")
     def took(self, call: ModelCall) -> str:

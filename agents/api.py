@@ -58,6 +58,9 @@ class UsageRow(serializers.Serializer[Any]):
     )
     priced_cost = serializers.FloatField(help_text="US dollars of the calls whose price is known.")
     unpriced_calls = serializers.IntegerField()
+    possibly_paid_calls = serializers.IntegerField(
+        help_text="Calls on their way or lost with their worker, at the most they can cost."
+    )
     p50_seconds = serializers.FloatField(allow_null=True, help_text="Median of a reply's time.")
     p95_seconds = serializers.FloatField(allow_null=True)
 

@@ -190,7 +190,11 @@ class Fault(models.Model):
 
 
 class ModelCall(models.Model):
-    """One intended call of a model: journal, cache, bill and trace in one row."""
+    """One intended call of a model: journal, cache, bill and trace in one row.
+
+    Of a call that was sent and of which nothing was heard, `input_tokens` is an estimate and `cost`
+    the most it can come to.
+    """
 
     # What the call is a part of, and its place there: "<envelope>/<step>", or "document/<sha-1>".
     subject = models.CharField(max_length=100)
@@ -233,7 +237,7 @@ class ModelCall(models.Model):
     reusable = models.BooleanField(default=True)
     seconds = models.FloatField(default=0.0)
     first_token_seconds = models.FloatField(null=True, blank=True)
-    created = models.DateTimeField(default=now)
+    created = models.DateTimeField(default=now)  # when it ended, or was sent
 
     class Meta:
         ordering = ("pk",)
@@ -254,6 +258,9 @@ class ModelCall(models.Model):
                 name="model_call_mended",
             ),
             models.Index(fields=("created", "owner"), name="model_call_by_day_and_owner"),
+            models.Index(
+                fields=("created",), condition=Q(outcome="sent"), name="model_call_on_its_way"
+            ),
             GinIndex(
                 fields=("documents",), condition=Q(reusable=True), name="model_call_by_document"
             ),

@@ -11,30 +11,35 @@ from genai_prices import Usage as Counted
 from genai_prices import calc_price
 
 from agents.llm.outcomes import ModelFailure, Outcome
-from agents.llm.requests import Usage
+from agents.llm.requests import Request, Usage
 from agents.models import Budget, ModelCall, Price
 from knowledge.providers import OWN
 
 MILLION = Decimal(1_000_000)
 THOUSAND = 1_000
+# Of UTF-8, in a token of English, roughly; as `turn_memory` counts them.
+BYTES_A_TOKEN = 4
 
 
-def check_budget(owner: str, key: str = "") -> None:
+def check_budget(owner: str, key: str = "", *, besides: int = 0) -> None:
     """Raise ModelFailure (BUDGET_SPENT) when today's money is spent; days are those of UTC.
 
     DAILY_BUDGET_PER_KEY holds for each key; what a user asks without one counts together. A Budget
-    set in admin holds for all that is asked in the user's name.
+    set in admin holds for all that is asked in the user's name. What is on its way counts as the
+    most it can cost. `besides` is the id of the call that is to be made, 0 for none. It must be
+    stored before: so each of several at once sees the others, and they pass the budget by one of
+    them at most.
     """
     try:
-        _check_budget(owner, key)
+        _check_budget(owner, key, besides)
     finally:
         connection.close()
 
 
-def _check_budget(owner: str, key: str) -> None:
+def _check_budget(owner: str, key: str, besides: int) -> None:
     todays_calls = ModelCall.objects.filter(
         created__gte=datetime.combine(now().date(), time(), UTC)
-    )
+    ).exclude(pk=besides)
     if settings.DAILY_BUDGET and _sum(todays_calls) >= settings.DAILY_BUDGET:
         raise ModelFailure(
             Outcome.BUDGET_SPENT,
@@ -92,6 +97,12 @@ def cost(model: str, usage: Usage) -> Decimal | None:
     # An unknown model or provider, or counts that cannot be.
     except (LookupError, ValueError):
         return None
+
+
+def estimate(request: Request) -> Usage:
+    """Return what a request may come to: its text in tokens, and as long a reply as it allows."""
+    text = "".join(str(message["content"]) for message in request.messages)
+    return Usage(len(text.encode(errors="replace")) // BYTES_A_TOKEN, request.max_tokens)
 
 
 def rates(model: str) -> tuple[Decimal, Decimal] | None:

@@ -1,11 +1,12 @@
-"""Journal: every finished call is stored before its reply is used, and found again.
+"""Journal: every call is stored before it is sent, and its reply before it is used.
 
 A step that is delivered twice finds under (step, call number) what it was answered before; an
-equal request of the same owner is served from an earlier reply while that is fresh.
+equal request of the same owner is served from an earlier reply while that is fresh. A call whose
+worker died on the way stays counted, as one that may have been paid.
 """
 
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -13,18 +14,38 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Max, Q
 from django.utils.timezone import now
 
-from agents.llm.cost import cost
+from agents.llm.cost import cost, estimate
 from agents.llm.outcomes import REPLIED, ModelFailure, Outcome
 from agents.llm.requests import Reply, Request, ToolCall, Usage
 from agents.models import ModelCall
+from agents.names import Status
 from agents.steps.step_lease import retry_outage
 from knowledge.changes import documents_changed
 from knowledge.postgres_text import storable, storable_json
 from prompts.prompt import Rendered
 
-# A commit that writes to the log waits until the log is on the disk, with all before it.
-ON_DISK = "SELECT pg_logical_emit_message(true, 'docent', '')"
+# Longer than a call takes that no turn bounds, with its retries and pauses.
+UNHEARD_FOR = timedelta(hours=1)
+LOST = "Its worker ended before a reply was stored: the provider may bill for it."
 NUMBER_TAKEN = "model_call_once_per_number_of_a_subject"
+# What is not known of a call before it ended.
+RESULT = (
+    "model",
+    "provider",
+    "outcome",
+    "reply",
+    "tool_calls",
+    "finish_reason",
+    "error",
+    "attempts",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "cost",
+    "seconds",
+    "first_token_seconds",
+    "created",
+)
 
 
 @dataclass(frozen=True)
@@ -60,22 +81,9 @@ def find(entry: Entry) -> ModelCall | None:
     Leaves no connection open.
     """
     try:
-        call = _own_call(entry) or _equal_call(entry)
-        if call is None:
-            _remember_the_claim()
-        return call
+        return _own_call(entry) or _equal_call(entry)
     finally:
         connection.close()
-
-
-def _remember_the_claim() -> None:
-    """Have all that was committed so far outlive a crash of the database.
-
-    Claims don't wait for the disk. One that was forgotten would let another worker ask the model
-    at the same time.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(ON_DISK)
 
 
 def _own_call(entry: Entry) -> ModelCall | None:
@@ -115,11 +123,41 @@ def _equal_call(entry: Entry) -> ModelCall | None:
     )
 
 
-def store_reply(entry: Entry, reply: Reply, attempts: list[dict[str, Any]]) -> ModelCall:
-    """Store a reply before anybody looks at it; leaves no connection open."""
-    return _store_and_close(
-        entry,
-        reply.model or entry.request.model,
+def begin(entry: Entry) -> ModelCall:
+    """Store a call that is about to be sent, at the most it can cost; leaves no connection open.
+
+    The commit waits for the disk, and so for the claim of the step, which did not: one that a
+    crash of the database forgot would let another worker ask the model at the same time.
+    """
+    try:
+        return retry_outage(partial(_begin, entry, now()))
+    finally:
+        connection.close()
+
+
+def _begin(entry: Entry, at: datetime) -> ModelCall:
+    lost = ModelCall.objects.filter(subject=entry.subject.name, outcome=Outcome.SENT)
+    lost.exclude(created=at).update(outcome=Outcome.LOST, error=LOST)
+    model = entry.request.model
+    most = estimate(entry.request)
+    return _store(
+        _row(
+            entry,
+            model,
+            outcome=Outcome.SENT,
+            input_tokens=most.input_tokens,
+            cost=cost(model, most),
+            created=at,
+        )
+    )
+
+
+def store_reply(call: ModelCall, reply: Reply, attempts: list[dict[str, Any]]) -> ModelCall:
+    """Store the reply to a call before anybody looks at it; leaves no connection open."""
+    return _end(
+        call,
+        reply.usage,
+        model=reply.model or call.model,
         outcome=Outcome.OK,
         reply=storable(reply.text),
         tool_calls=[asdict(each) for each in reply.tool_calls],
@@ -127,19 +165,32 @@ def store_reply(entry: Entry, reply: Reply, attempts: list[dict[str, Any]]) -> M
         attempts=attempts,
         seconds=reply.seconds,
         first_token_seconds=reply.first_token_seconds,
-        **_spent(reply.model or entry.request.model, reply.usage),
     )
 
 
-def store_failure(entry: Entry, failure: ModelFailure, attempts: list[dict[str, Any]]) -> ModelCall:
-    """Store a call that brought no reply."""
-    return _store_and_close(
-        entry,
-        entry.request.model,
+def store_failure(
+    call: ModelCall, failure: ModelFailure, attempts: list[dict[str, Any]]
+) -> ModelCall:
+    """Store that a call brought no reply."""
+    return _end(
+        call,
+        Usage(),
         outcome=failure.outcome,
         error=storable(str(failure)),
         attempts=attempts,
         seconds=sum(each["seconds"] for each in attempts),
+    )
+
+
+def lose_unheard() -> int:
+    """Mark the calls as lost that nobody waits for any more; return how many it was.
+
+    Should one of them be heard of after all, it is stored as any other.
+    """
+    sent = ModelCall.objects.filter(outcome=Outcome.SENT)
+    given_up = ~Q(envelope=None) & ~Q(envelope__status=Status.RUNNING)
+    return sent.filter(given_up | Q(created__lt=now() - UNHEARD_FOR)).update(
+        outcome=Outcome.LOST, error=LOST
     )
 
 
@@ -155,11 +206,23 @@ def amend(pk: int, failure: ModelFailure) -> None:
     connection.close()
 
 
-def _store_and_close(entry: Entry, model: str, **values: Any) -> ModelCall:
+def _end(call: ModelCall, usage: Usage, **values: Any) -> ModelCall:
+    """Write into a call what came of it, whatever it was taken for meanwhile."""
+    for name, value in ({"error": "", "created": now()} | values).items():
+        setattr(call, name, value)
+    call.provider = call.model.rpartition("@")[2]
     try:
-        return retry_outage(partial(_store, _row(entry, model, **values)))
+        return retry_outage(partial(_complete, call, usage))
     finally:
         connection.close()
+
+
+def _complete(call: ModelCall, usage: Usage) -> ModelCall:
+    call.input_tokens, call.output_tokens = usage.input_tokens, usage.output_tokens
+    call.cached_tokens, call.cost = usage.cached_tokens, cost(call.model, usage)
+    # A row that is gone was deleted with its turn.
+    ModelCall.objects.filter(pk=call.pk).update(**{name: getattr(call, name) for name in RESULT})
+    return call
 
 
 def _row(entry: Entry, model: str, **values: Any) -> ModelCall:
@@ -205,15 +268,6 @@ def _store(row: ModelCall) -> ModelCall:
             row.number = calls.aggregate(last=Max("number"))["last"] + 1
         else:
             return row
-
-
-def _spent(model: str, usage: Usage) -> dict[str, Any]:
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cached_tokens": usage.cached_tokens,
-        "cost": cost(model, usage),
-    }
 
 
 def document_subject(digest: str) -> str:

@@ -211,8 +211,11 @@ class Model:
 
     def _from_provider(self, entry: Entry, listener: Listener) -> tuple[Reply, ModelCall]:
         """Ask the provider; what came of it is stored before anybody looks at it."""
+        # Who may not ask any more leaves no row of a call that may have been paid.
+        self.before_attempt()
+        call = self.journal.begin(entry)
         try:
-            cost.check_budget(self.subject.owner, self.subject.key)
+            cost.check_budget(self.subject.owner, self.subject.key, besides=call.pk)
             reply, attempts = send_with_retries(
                 entry.request,
                 role=self.subject.role,
@@ -225,10 +228,10 @@ class Model:
             )
         except RetriesExhausted as exhausted:
             self.calls.append(
-                self.journal.store_failure(entry, exhausted.failure, exhausted.attempts).pk
+                self.journal.store_failure(call, exhausted.failure, exhausted.attempts).pk
             )
             raise exhausted.failure from exhausted
         except ModelFailure as failure:
-            self.calls.append(self.journal.store_failure(entry, failure, []).pk)
+            self.calls.append(self.journal.store_failure(call, failure, []).pk)
             raise
-        return reply, self.journal.store_reply(entry, reply, attempts)
+        return reply, self.journal.store_reply(call, reply, attempts)

@@ -15,6 +15,9 @@ class Outcome(StrEnum):
     """What one call came to. Everything but `OK` is a failure with a sentence for the operator."""
 
     OK = "ok"
+    # Nothing was heard of it, yet or any more.
+    SENT = "sent"
+    LOST = "lost"
     # The model answered, but not with something that can be used.
     TRUNCATED = "truncated"
     REFUSED = "refused"
@@ -62,6 +65,8 @@ REPLIED = frozenset(
         Outcome.WRONG_SCHEMA,
     }
 )
+# Nobody knows what became of it: the provider may bill for it.
+UNHEARD = frozenset({Outcome.SENT, Outcome.LOST})
 # No request was sent.
 UNASKED = frozenset({Outcome.BREAKER_OPEN, Outcome.BUDGET_SPENT, Outcome.OUT_OF_TIME})
 

@@ -18,6 +18,7 @@ from django.db.models import F, Q
 from django.utils.timezone import now
 
 from agents import envelopes
+from agents.llm.journal import lose_unheard
 from agents.models import Envelope, Step
 from agents.names import Role, Status
 from agents.steps import doorbell, events, presence
@@ -71,6 +72,7 @@ def sweep() -> dict[str, int]:
         return {
             "expired": expire_overdue(),
             "freed": free_lost(),
+            "calls lost": lose_unheard(),
             "rung": ring_unheard(),
             "ingests rung": ring_ingests(),
         }

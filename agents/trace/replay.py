@@ -16,7 +16,7 @@ from agents.errors import AgentError
 from agents.llm import journal
 from agents.llm.journal import Entry, Subject
 from agents.llm.model import Model
-from agents.llm.outcomes import REPLIED, ModelFailure, Outcome
+from agents.llm.outcomes import REPLIED, UNHEARD, ModelFailure, Outcome
 from agents.llm.requests import Choice, Reply
 from agents.models import Envelope, ModelCall, Step
 from agents.names import MODEL_ASKERS, Role
@@ -129,17 +129,22 @@ class StepJournal:
             self.repeated.append(call)
         return call
 
-    def store_reply(self, entry: Entry, reply: Reply, attempts: list[dict[str, Any]]) -> ModelCall:
-        """Keep the reply to a question nobody asked then."""
-        self.asked.append(journal.store_reply(entry, reply, attempts))
+    def begin(self, entry: Entry) -> ModelCall:
+        """Keep that a question is asked that nobody asked then."""
+        self.asked.append(journal.begin(entry))
         return self.asked[-1]
 
+    def store_reply(
+        self, call: ModelCall, reply: Reply, attempts: list[dict[str, Any]]
+    ) -> ModelCall:
+        """Keep the reply to such a question."""
+        return journal.store_reply(call, reply, attempts)
+
     def store_failure(
-        self, entry: Entry, failure: ModelFailure, attempts: list[dict[str, Any]]
+        self, call: ModelCall, failure: ModelFailure, attempts: list[dict[str, Any]]
     ) -> ModelCall:
         """Keep that such a question was not answered."""
-        self.asked.append(journal.store_failure(entry, failure, attempts))
-        return self.asked[-1]
+        return journal.store_failure(call, failure, attempts)
 
     def amend(self, pk: int, failure: ModelFailure) -> None:
         """Note that a reply is unusable, unless it is one from then: that is history."""
@@ -182,7 +187,7 @@ class Replay:
         payloads = payloads_before(self.envelope, self.originals)
         numbers = [step.number for step in self.originals]
         self.payloads = dict(zip(numbers, payloads, strict=True))
-        self.calls: list[ModelCall] = list(calls_of(self.envelope.pk))
+        self.calls: list[ModelCall] = list(calls_of(self.envelope.pk).exclude(outcome__in=UNHEARD))
         self._waiting: dict[Role, list[Step]] = defaultdict(list)
         for step in self.originals:
             self._waiting[Role(step.role)].append(step)

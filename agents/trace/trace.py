@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.timezone import now
 
 from agents.contract import REGISTRY
-from agents.llm.outcomes import Outcome
+from agents.llm.outcomes import UNHEARD, Outcome
 from agents.models import Envelope, ModelCall, Step
 from agents.names import Role
 from agents.steps.records import Payload, payloads_before
@@ -151,8 +151,10 @@ def _cost(calls: list[dict[str, Any]]) -> float | None:
 def _call(call: ModelCall, *, staff: bool) -> dict[str, Any]:
     """Return one call as JSON values; cost in US dollars, None when its price is not known.
 
-    It is not known for certain, either, when an attempt before broke off (see `usage_of_calls`).
+    It is not known for certain, either, when an attempt before broke off, or when nothing was
+    heard of the call (see `usage_of_calls`).
     """
+    unheard = call.outcome in UNHEARD
     broken = any(attempt["outcome"] == Outcome.CUT_OFF for attempt in call.attempts)
     priced = call.cost is not None or call.outcome in FREE
     values = {
@@ -170,12 +172,12 @@ def _call(call: ModelCall, *, staff: bool) -> dict[str, Any]:
         "output_tokens": call.output_tokens,
         "cached_tokens": call.cached_tokens,
         "cost": None if call.cost is None else dollars(call.cost),
-        "cost_known": priced and not broken,
+        "cost_known": priced and not broken and not unheard,
         "cached": call.cached_from_id is not None,
         "cached_from": call.cached_from_id,
         "seconds": call.seconds,
         "first_token_seconds": call.first_token_seconds,
-        "ended": call.created.isoformat(),
+        "ended": None if unheard else call.created.isoformat(),
     }
     if not staff:
         return values
@@ -269,7 +271,7 @@ def _span(step: Step, calls: Sequence[ModelCall], axis: Axis, at: datetime) -> S
 
 
 def _mark(call: ModelCall, axis: Axis) -> Mark:
-    # A row is written when its call is over.
+    # A call that is over is stored with the time of its end.
     began = call.created - timedelta(seconds=call.seconds)
     return Mark(call, axis.bar(began, call.created, LEAST_WIDTH), round(call.seconds * 1000))
 

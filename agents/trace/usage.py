@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db.models import Aggregate, Case, Count, F, FloatField, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Coalesce, TruncDate
 
-from agents.llm.outcomes import OUTAGES, Outcome
+from agents.llm.outcomes import OUTAGES, UNHEARD, Outcome
 from agents.models import ModelCall
 
 # Asked to show how a turn would go now: of the turn, but no part of what it cost.
@@ -17,6 +17,8 @@ REPLAY = "replay/"
 # No provider bills for these: nobody worked on the question.
 FREE = OUTAGES | {Outcome.OUT_OF_TIME, Outcome.REJECTED}
 UNPRICED = Q(cost=None) & ~Q(outcome__in=FREE)
+# They stand with the most they can have cost.
+POSSIBLY_PAID = Q(outcome__in=UNHEARD)
 # Some providers bill for the part of a reply they sent before it broke off; none says so.
 BROKEN = Q(attempts__contains=[{"outcome": Outcome.CUT_OFF.value}])
 MADE = Q(cached_from=None)
@@ -46,7 +48,8 @@ SUMS: dict[str, Any] = {
     "unpriced": Count("pk", filter=UNPRICED),
 }
 FIGURES: dict[str, Any] = SUMS | {
-    "failed_calls": Count("pk", filter=~Q(outcome=Outcome.OK)),
+    "failed_calls": Count("pk", filter=~Q(outcome__in=(Outcome.OK, Outcome.SENT))),
+    "possibly_paid_calls": Count("pk", filter=POSSIBLY_PAID),
     "p50_seconds": Percentile("seconds", share=0.5, filter=MADE & Q(outcome=Outcome.OK)),
     "p95_seconds": Percentile("seconds", share=0.95, filter=MADE & Q(outcome=Outcome.OK)),
 }
@@ -66,11 +69,12 @@ def usage_of_calls(calls: "QuerySet[ModelCall]") -> dict[str, Any]:
     """Return calls made and calls spared by an earlier reply, tokens, and cost in US dollars.
 
     `cost` is None and `cost_known` False when the price of one of them is not known; `cost_known`
-    is False, too, when an attempt broke off that the provider may bill for beside the `cost`.
+    is False, too, when an attempt broke off that the provider may bill for beside the `cost`, and
+    when nothing was heard of a call: `cost` holds the most it can have come to.
     """
-    sums = calls.aggregate(**SUMS, broken=Count("pk", filter=BROKEN))
-    priced, unpriced, broken = (sums.pop(name) for name in ("priced", "unpriced", "broken"))
-    known = not (unpriced or broken)
+    sums = calls.aggregate(**SUMS, doubtful=Count("pk", filter=BROKEN | POSSIBLY_PAID))
+    priced, unpriced, doubtful = (sums.pop(name) for name in ("priced", "unpriced", "doubtful"))
+    known = not (unpriced or doubtful)
     return sums | {"cost": None if unpriced else dollars(priced), "cost_known": known}
 
 
@@ -91,8 +95,9 @@ def figures(since: date, until: date, by: str) -> dict[str, Any]:
     """Return `{from, to, by, total, rows}` for `by` in PARTS.
 
     A row has `name` (the day, role, model or owner), calls, tokens, `cost` (None when some of it
-    is not known), `priced_cost`, `unpriced_calls`, and the median and the 95th percentile of the
-    seconds a reply took. Days come in order, everything else by what it cost.
+    is not known), `priced_cost`, `unpriced_calls`, `possibly_paid_calls` (on their way, or lost
+    with their worker; their cost is the most they can come to), and the median and the 95th
+    percentile of the seconds a reply took. Days come in order, everything else by what it cost.
     """
     calls = _calls_between(since, until)
     # Without the ordering of the table, by which it would be grouped as well.

@@ -11,7 +11,7 @@ FROM knowledge_collection AS place WHERE name = %s
 # Of these messages to models, the one whose reply was journalled first.
 FIRST = """
 SELECT request #>> '{messages,-1,content}' FROM agents_modelcall
-WHERE request #>> '{messages,-1,content}' = ANY(%s) ORDER BY id LIMIT 1
+WHERE request #>> '{messages,-1,content}' = ANY(%s) AND outcome = 'ok' ORDER BY created LIMIT 1
 """
 # What a turn leaves behind in other tables than its own.
 LEFT = """

@@ -111,8 +111,9 @@ def assert_once(
     assert [step["wrote"].get("ends") for step in steps].count(ends) == 1
     asked = Counter(server.server.prompts())
     assert {prompt for prompt, times in asked.items() if times > 1} <= beside
-    if not beside:
-        assert reply["usage"]["model_calls"] == asked.total()
+    # Who died between the row of a call and the call is charged for it.
+    counted = reply["usage"]["model_calls"]
+    assert counted >= asked.total() if beside else counted == asked.total()
     with psycopg.connect(docent.environment["DATABASE_URL"]) as connection:
         left = connection.execute(LEFT, [reply["turn_id"]]).fetchone()
     cited = len({each["document_id"] for each in reply["citations"]})

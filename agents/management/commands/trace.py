@@ -94,7 +94,8 @@ def _call(call: dict[str, Any]) -> str:
         tokens = [call["input_tokens"], call["output_tokens"]]
         price = " → ".join("?" if count is None else f"{count:,}" for count in tokens)
         price += " tokens, "
-        price += "price unknown" if call["cost"] is None else f"{call['cost']:.6f} USD"
+        most = "at most " if call["ended"] is None else ""
+        price += "price unknown" if call["cost"] is None else f"{most}{call['cost']:.6f} USD"
     parts = [f"{call['prompt']} {call['prompt_hash']}", call["model"], price]
     parts.append(f"{call['outcome']} after {_ms(call['seconds'])} ms")
     if call["first_token_seconds"] is not None:

@@ -1,20 +1,23 @@
 """Budget: who may still spend, and how it is said."""
 
+import threading
+from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.db import close_old_connections
 from django.utils.timezone import now
 from pytest_django import Settings
 
 from agents.llm import cost
 from agents.llm.outcomes import ModelFailure, Outcome
-from agents.models import Budget, ModelCall
+from agents.models import Budget, ModelCall, Price
 from prompts.prompt import Prompt
 from tests.agents.llm.probe import GOOD, Verdict, llm
-from tests.scripted import Scripted
+from tests.scripted import Response, Scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,6 +27,7 @@ def spend(cost: float | None, owner: str = "user:1/ada", **changes: Any) -> None
         "subject": f"spent/{ModelCall.objects.count()}",
         "number": 1,
         "role": "essence",
+        "outcome": "ok",
     }
     ModelCall.objects.create(
         **values | changes,
@@ -32,7 +36,6 @@ def spend(cost: float | None, owner: str = "user:1/ada", **changes: Any) -> None
         model="fake@scripted",
         provider="scripted",
         request={},
-        outcome="ok",
         cost=None if cost is None else Decimal(str(cost)),
     )
 
@@ -129,3 +132,32 @@ def test_with_the_budget_spent_no_model_is_asked_but_earlier_replies_serve(
     assert caught.value.outcome is Outcome.BUDGET_SPENT
     assert len(models.server.ledger) == 1
     assert ModelCall.objects.filter(outcome="budget_spent").count() == 1
+
+
+@pytest.mark.parametrize("outcome", ["sent", "lost"])
+def test_what_may_have_been_paid_counts_as_paid(settings: Settings, outcome: str) -> None:
+    settings.DAILY_BUDGET = 1
+    spend(1, outcome=outcome)
+    assert refused()
+
+
+def test_calls_at_once_pass_the_budget_by_one_of_them_at_most(
+    models: Scripted, probe: Prompt, settings: Settings
+) -> None:
+    settings.DAILY_BUDGET = 0.0015
+    # Of a reply of at most 100 tokens: 0.001 USD, and nothing for the question.
+    Price.objects.create(model="fake@scripted", input_per_million=0, output_per_million=10)
+    models.says("probe", lambda _: Response(GOOD.text, seconds=0.5))
+
+    def ask(place: int) -> None:
+        with suppress(ModelFailure):
+            llm(subject=f"test/{place}").ask(probe, Verdict, question=f"{place}?", hour="noon")
+        close_old_connections()
+
+    threads = [threading.Thread(target=ask, args=(place,)) for place in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(models.server.ledger) <= 2
+    assert ModelCall.objects.filter(outcome="budget_spent").count() >= 6

@@ -2,6 +2,7 @@
 
 import threading
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from django.db import close_old_connections, connection
 from django.utils.timezone import now
 
 from agents.llm import journal
+from agents.llm.cost import cost
 from agents.llm.outcomes import ModelFailure, Outcome
-from agents.models import ModelCall
+from agents.models import ModelCall, Price
+from agents.names import Status
 from agents.steps import step_lease
 from agents.trace.trace import trace
 from prompts.prompt import Prompt
@@ -20,6 +23,7 @@ from tests.agents.llm.probe import GOOD, Verdict, llm
 from tests.agents.steps.test_outage import broken
 from tests.scripted import Call, Response, Scripted, shaped
 
+FAKE = "fake@scripted"
 ASKED: dict[str, Any] = {"question": "Is it good?", "hour": "noon"}
 
 
@@ -289,9 +293,115 @@ def test_a_reply_is_stored_once_though_the_connection_broke(
 ) -> None:
     models.says("probe", GOOD)
     monkeypatch.setattr(step_lease, "PAUSE_SECONDS", 0)
-    monkeypatch.setattr(journal, "_store", broken(2, journal._store, after=after))
+    for name in ("_begin", "_complete"):
+        monkeypatch.setattr(journal, name, broken(2, getattr(journal, name), after=after))
     llm().ask(probe, Verdict, **ASKED)
-    assert len(models.server.ledger) == ModelCall.objects.count() == 1
+    assert len(models.server.ledger) == 1
+    assert ModelCall.objects.get().outcome == "ok"
+
+
+def test_a_reply_is_kept_though_its_price_cannot_be_looked_up_meanwhile(
+    models: Scripted, probe: Prompt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def script(call: Call) -> Response:
+        monkeypatch.setattr("agents.llm.journal.cost", broken(2, cost, after=False))
+        return GOOD
+
+    models.says("probe", script)
+    monkeypatch.setattr(step_lease, "PAUSE_SECONDS", 0)
+    Price.objects.create(model=FAKE, input_per_million=1, output_per_million=1)
+    llm().ask(probe, Verdict, **ASKED)
+    assert (ModelCall.objects.get().cost or 0) > 0
+
+
+def interrupted(probe: Prompt, **changes: Any) -> None:
+    """Begin a call whose worker ends before the reply is there."""
+
+    def end(piece: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        llm(**changes).write(probe, on_text=end, **ASKED)
+
+
+def outcomes() -> list[str]:
+    return list(ModelCall.objects.order_by("number").values_list("outcome", flat=True))
+
+
+def test_a_call_is_stored_before_it_is_sent_with_the_most_it_can_cost(
+    models: Scripted, probe: Prompt
+) -> None:
+    Price.objects.create(model=FAKE, input_per_million=1, output_per_million=10)
+    seen: list[ModelCall] = []
+
+    models.says("probe", Response(GOOD.text, pieces=[GOOD.text]))
+    llm().write(probe, on_text=lambda _: seen.append(ModelCall.objects.get()), **ASKED)
+    (sent,) = seen
+    assert sent.outcome == "sent"
+    assert 20 < (sent.input_tokens or 0) < 2000
+    assert sent.output_tokens is None
+    most = Decimal(sent.input_tokens or 0) + 10 * 100
+    assert sent.cost == pytest.approx(most / 1_000_000)
+    row = ModelCall.objects.get()
+    assert (row.pk, row.outcome, row.output_tokens) == (sent.pk, "ok", len(GOOD.text) // 4)
+    assert row.cost is not None
+    assert sent.created < row.created
+    assert row.cost < most / 1_000_000
+
+
+def test_a_call_whose_worker_ended_is_lost_once_its_step_is_done_again(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Response("It is good."))
+    interrupted(probe)
+    assert outcomes() == ["sent"]
+    llm().write(probe, **ASKED)
+    llm().write(probe, **ASKED)
+    assert outcomes() == ["lost", "ok"]
+    assert len(models.server.ledger) == 2
+
+
+def test_a_call_that_is_on_its_way_answers_nobody_else(models: Scripted, probe: Prompt) -> None:
+    models.says("probe", Response("It is good."))
+    interrupted(probe, owner="user:1/ada", fresh=60)
+    again = llm(subject="test/2", owner="user:1/ada", fresh=60)
+    assert again.write(probe, **ASKED).text == "It is good."
+    assert ModelCall.objects.get(subject="test/2").cached_from is None
+
+
+def test_a_call_that_was_taken_for_lost_is_stored_when_it_is_heard_of(
+    models: Scripted, probe: Prompt
+) -> None:
+    def lose(piece: str) -> None:
+        ModelCall.objects.update(created=now() - timedelta(hours=2))
+        assert journal.lose_unheard() == 1
+
+    models.says("probe", Response(GOOD.text, pieces=[GOOD.text]))
+    llm().write(probe, on_text=lose, **ASKED)
+    row = ModelCall.objects.get()
+    assert (row.outcome, row.error, row.reply) == ("ok", "", GOOD.text)
+
+
+@pytest.mark.parametrize(("status", "lost"), [("running", 0), ("expired", 1)])
+def test_a_call_is_lost_when_its_turn_has_ended_without_it(
+    models: Scripted, probe: Prompt, status: str, lost: int
+) -> None:
+    models.says("probe", Response("It is good."))
+    interrupted(probe)
+    turn = factories.turn(factories.conversation(), status=Status(status))
+    ModelCall.objects.update(envelope=turn)
+    assert journal.lose_unheard() == lost
+    assert outcomes() == ["lost" if lost else "sent"]
+
+
+def test_who_may_not_ask_any_more_leaves_no_call_behind(models: Scripted, probe: Prompt) -> None:
+    def lapsed() -> None:
+        raise step_lease.LapsedError
+
+    with pytest.raises(step_lease.LapsedError):
+        llm(before_attempt=lapsed).ask(probe, Verdict, **ASKED)
+    assert not ModelCall.objects.exists()
+    assert not models.server.ledger
 
 
 def test_a_tool_that_a_model_wants_unasked_is_kept_and_shown_to_staff(

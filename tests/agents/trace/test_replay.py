@@ -111,6 +111,16 @@ def test_a_failure_of_then_fails_again_and_is_not_asked(models: Sensible) -> Non
     assert models.server.ledger == []
 
 
+def test_a_call_that_was_lost_then_is_no_part_of_the_replay(
+    models: Sensible, envelope: Envelope
+) -> None:
+    for number, call in enumerate(ModelCall.objects.filter(envelope=envelope)):
+        call.pk, call.number, call.outcome = None, 100 + number, "lost"
+        call.save(force_insert=True)
+    assert replayed(envelope)["same"] is True
+    assert models.server.ledger == []
+
+
 def test_another_prompt_is_asked_and_costs_nothing_the_second_time(
     models: Sensible, envelope: Envelope
 ) -> None:

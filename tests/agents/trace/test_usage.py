@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.timezone import now
 
 from agents.models import Budget, Envelope, Price
+from agents.trace.trace import trace
 from agents.trace.usage import figures, usage_of_turn
 from tests import factories
 
@@ -79,6 +80,21 @@ def test_what_broke_off_may_have_cost_more(turn: Envelope) -> None:
     factories.model_call(turn, attempts=[{"outcome": "cut_off"}])
     spent = usage_of_turn(turn.pk)
     assert (spent["cost"], spent["cost_known"]) == (0.001, False)
+
+
+@pytest.mark.parametrize("outcome", ["sent", "lost"])
+def test_a_call_of_which_nothing_was_heard_counts_as_the_most_it_can_cost(
+    turn: Envelope, outcome: str
+) -> None:
+    factories.model_call(turn, created=DAY)
+    factories.model_call(turn, outcome=outcome, created=DAY, output_tokens=None, cost="0.002")
+    spent = usage_of_turn(turn.pk)
+    assert (spent["model_calls"], spent["cost"], spent["cost_known"]) == (2, 0.0025, False)
+    total = figures(DAY.date(), DAY.date(), "role")["total"]
+    assert (total["possibly_paid_calls"], total["failed_calls"]) == (1, int(outcome == "lost"))
+    assert total["cost"] == 0.0025
+    call = trace(turn)["steps"][0]["model_calls"][1]
+    assert (call["outcome"], call["cost_known"], call["ended"]) == (outcome, False, None)
 
 
 def test_days_are_those_of_utc_and_the_last_one_counts(turn: Envelope) -> None:
