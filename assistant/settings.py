@@ -12,7 +12,7 @@ from environs import Env, EnvError
 from marshmallow.validate import Length, OneOf, Range
 
 from agents.llm.requests import Choice
-from agents.names import INSTANCES, Role, Route
+from agents.names import ENRICHMENT, INSTANCES, Role, Route
 from assistant import appearance
 from assistant.environment import (
     broker_url,
@@ -115,6 +115,8 @@ FETCH_PRIVATE_HOSTS: list[str] = env.list("FETCH_PRIVATE_HOSTS", [])
 # Language models. Without one, every role works by its own rules.
 MODEL_PROFILE: str = profile(env)
 MODELS: dict[str, Choice] = choices(env, MODEL_PROFILE)
+# GEN_MODEL alone doesn't say that every document may be paid for.
+DESCRIBE_ON_REQUEST: bool = bool(MODELS[ENRICHMENT].model) and not env.str("ENRICHMENT_MODEL", "")
 PROMPTS_DIR: str = env.str("PROMPTS_DIR", "")
 DAILY_BUDGET: float = env.float("DAILY_BUDGET", 0, validate=Range(min=0))
 DAILY_BUDGET_PER_KEY: float = env.float("DAILY_BUDGET_PER_KEY", 0, validate=Range(min=0))

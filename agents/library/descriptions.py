@@ -1,6 +1,6 @@
 """Descriptions: lets a model describe documents while they are taken in."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -9,9 +9,11 @@ from django.conf import settings
 from django.db.models import Min
 from pydantic import BaseModel, Field
 
+from agents.llm import cost
 from agents.llm.journal import Subject, document_subject
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
+from agents.llm.requests import Choice, Request, Usage
 from agents.models import ModelCall
 from agents.names import ENRICHMENT
 from knowledge import enrichment, model_calls
@@ -38,7 +40,10 @@ def register() -> None:
     """Have documents described by the model, where there is one."""
     enrichment.register(describe)
     model_calls.register(
-        model_calls.DESCRIPTION, model_calls.Question(has_model, partial(first_answers, PROMPT))
+        model_calls.DESCRIPTION,
+        model_calls.Question(
+            has_model, partial(first_answers, PROMPT), is_on_request, estimate_descriptions
+        ),
     )
 
 
@@ -65,6 +70,32 @@ def describe(page: Page, by_rules: Enrichment) -> Enrichment:
 def has_model() -> bool:
     """Tell whether a model is set that is asked about documents."""
     return bool(settings.MODELS[ENRICHMENT].model)
+
+
+def is_on_request() -> bool:
+    """Tell whether documents are described only where somebody asks for it.
+
+    GEN_MODEL says who answers questions. How many documents will come, and so what describing them
+    costs, whoever set it did not know.
+    """
+    return bool(settings.DESCRIBE_ON_REQUEST)
+
+
+def estimate_descriptions(texts: Iterable[tuple[str, str]]) -> model_calls.Estimate:
+    """Return what it takes to describe documents, given as titles and texts, without a repair."""
+    choice = settings.MODELS[ENRICHMENT]
+    usages = [cost.estimate(_request(choice, *text)) for text in texts]
+    read = sum(usage.input_tokens or 0 for usage in usages)
+    most = sum(usage.output_tokens or 0 for usage in usages)
+    price = cost.cost(choice.model, Usage(read, most))
+    known = None if price is None else float(price)
+    return model_calls.Estimate(choice.model, len(usages), read, most, known)
+
+
+def _request(choice: Choice, title: str, text: str) -> Request:
+    page = Page(text, title=title)
+    rendered = PROMPT.render({"title": title, "outline": outline(page), "text": beginning(page)})
+    return Request(choice.model, rendered.messages, choice.max_tokens, choice.temperature)
 
 
 def first_answers(prompt: Prompt, digests: Collection[str]) -> Mapping[str, datetime]:

@@ -20,7 +20,7 @@ from knowledge.ingestion.removal import delete
 from knowledge.ingestion.report import Problem, Report, report
 from knowledge.ingestion.retention import drop_expired
 from knowledge.ingestion.sources import Findings
-from knowledge.ingestion.state import CollectionState
+from knowledge.ingestion.state import CollectionState, questions_of
 from knowledge.ingestion.store import lock_collection, move_to_copies, store
 from knowledge.models import Copy, Document, Ingest
 from knowledge.parsing import Page
@@ -172,7 +172,7 @@ def promote_copies(lease: JobLease, encoder: Encoder) -> None:
     stale = Copy.objects.filter(collection=collection).exclude(sha1=F("document__sha1"))
     for old_copy in stale.select_related("document").order_by("source"):
         try:
-            new_draft = draft_of_copy(old_copy, encoder.window)
+            new_draft = draft_of_copy(old_copy, encoder.window, questions_of(lease.job))
         except Unreadable:
             old_copy.delete()
             continue
@@ -184,11 +184,12 @@ def promote_copies(lease: JobLease, encoder: Encoder) -> None:
                 old_copy.delete()
 
 
-def draft_of_copy(copy: Copy, window: int) -> Draft:
+def draft_of_copy(copy: Copy, window: int, questions: frozenset[str]) -> Draft:
     """Return what the document said when it was the same as the copy. Raises Unreadable."""
     former = copy.document.versions.filter(sha1=copy.sha1).first()
     # No version is kept of a change that leaves the text as it is.
     source = former or copy.document
     page = Page(source.content, title=source.title)
     sheet = Sheet(copy.origin, copy.source, copy.sha1, page)
-    return draw_graph(describe_by_models(draft(sheet, copy.origin.split("/")[1:-1], window=window)))
+    by_rules = draft(sheet, copy.origin.split("/")[1:-1], window=window)
+    return draw_graph(describe_by_models(by_rules, questions))

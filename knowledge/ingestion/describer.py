@@ -3,13 +3,13 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from functools import partial
 from threading import Event
 from types import TracebackType
 from typing import Self
 
 from django.db import connection
 
-from knowledge import model_calls
 from knowledge.ingestion.decisions import Entry
 from knowledge.ingestion.drafts import Draft, describe_by_models, draw_graph
 from knowledge.ingestion.job_lease import BEAT_SECONDS
@@ -19,7 +19,6 @@ from knowledge.ingestion.job_lease import BEAT_SECONDS
 AT_ONCE = 4
 AHEAD = 2 * AT_ONCE  # so that models are busy while what came before is embedded
 ENTRIES_AHEAD = 200  # with those that wait behind them and need no model
-STEPS: tuple[Callable[[Draft], Draft], ...] = (describe_by_models, draw_graph)
 
 DraftFuture = Future[Draft]
 
@@ -27,8 +26,9 @@ DraftFuture = Future[Draft]
 class Describer:
     """Describes drafts in threads, of which there is none as long as no model is asked."""
 
-    def __init__(self, report_progress: Callable[[], None]) -> None:
-        self.report_progress = report_progress
+    def __init__(self, questions: frozenset[str], report_progress: Callable[[], None]) -> None:
+        self.questions, self.report_progress = questions, report_progress
+        self.steps = (partial(describe_by_models, questions=questions), draw_graph)
         self.stopped = Event()
         self.pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="ingest describer")
 
@@ -60,7 +60,7 @@ class Describer:
         self, entry: Entry, before: Iterable[tuple[Entry, DraftFuture | None]]
     ) -> DraftFuture | None:
         """Have a draft described; None when there is nothing to wait for."""
-        if entry.draft is None or not model_calls.is_on():
+        if entry.draft is None or not self.questions:
             return None
         for earlier, future in before:
             # What is said of the same text is asked for once, and found by who asks later.
@@ -71,7 +71,7 @@ class Describer:
     def work(self, draft: Draft) -> Draft:
         """Describe a draft, in a thread that keeps no connection to the database."""
         try:
-            for step in STEPS:
+            for step in self.steps:
                 if self.stopped.is_set():
                     raise CancelledError
                 draft = step(draft)
@@ -82,7 +82,7 @@ class Describer:
     def result(self, draft: Draft, future: DraftFuture | None) -> Draft:
         """Return the draft as it is described. Raises LeaseLost and Cancelled."""
         if future is None:
-            return draw_graph(describe_by_models(draft))
+            return draw_graph(describe_by_models(draft, self.questions))
         self.wait(future)
         return future.result()
 

@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha1
 from pathlib import PurePosixPath
 
-from knowledge import chunking, enrichment
+from knowledge import chunking, enrichment, model_calls
 from knowledge.embedding import WINDOW
 from knowledge.enrichment import Enrichment
 from knowledge.errors import Unreadable
@@ -112,8 +112,10 @@ def draft(sheet: Sheet, folders: Sequence[str], *, window: int = WINDOW, former:
     return Draft(sheet, page, parts, former)
 
 
-def describe_by_models(draft: Draft) -> Draft:
-    """Return the draft as models describe it, where there are any. It takes its time."""
+def describe_by_models(draft: Draft, questions: Collection[str]) -> Draft:
+    """Return the draft as models describe it, if that is a question here. It takes its time."""
+    if model_calls.DESCRIPTION not in questions:
+        return draft
     page = draft.page
     description = Enrichment(**{each.name: getattr(page, each.name) for each in fields(Enrichment)})
     # What the page says itself, under the names it was given.

@@ -46,7 +46,7 @@ class Pipeline:
         self.force = bool(self.job.options.get("force"))
         self.state = CollectionState(self.job)
         self.encoder = Encoder(lease, self.report_progress)
-        self.describer = Describer(self.report_progress)
+        self.describer = Describer(self.state.open_questions.names, self.report_progress)
         self.entries: list[Entry] = []
         self.last = 0  # number of the item taken last
         self.finished = len(self.state.listed) - self.waiting().count()

@@ -34,11 +34,13 @@ def plan(
     uploads: Iterable[tuple[str, bytes]] = (),
     force: bool = False,
     keep_missing: bool = False,
+    describe: bool = False,
 ) -> Ingest:
     """Make a job that brings the collection of that name, made when missing, to what these say.
 
     Folders are listed at once; archives and sitemaps are by whoever `run`s the job, so nothing is
-    asked of the network here. `uploads` are file names with their bytes. Nobody is told of the
+    asked of the network here. `uploads` are file names with their bytes. With `describe` a model is
+    asked about the documents also where no setting but GEN_MODEL names it. Nobody is told of the
     job: call `jobs.ring`, or `run` it. The same paths and URLs asked for again while their job is
     open return that job.
 
@@ -51,6 +53,7 @@ def plan(
         uploads=uploads,
         force=force,
         keep_missing=keep_missing,
+        describe=describe,
         join=True,
     )
 
@@ -63,6 +66,7 @@ def plan_findings(
     uploads: Iterable[tuple[str, bytes]] = (),
     force: bool = False,
     keep_missing: bool = False,
+    describe: bool = False,
     join: bool = False,
 ) -> Ingest:
     """Make the job of files that were found already; with `join`, an open one may do."""
@@ -76,6 +80,7 @@ def plan_findings(
         "asked": [*findings.roots.values(), *addresses],
         "force": force,
         "keep_missing": keep_missing,
+        "describe": describe,
     }
     if join and not files_received and (open_job := same_job(target, request)):
         return open_job

@@ -20,24 +20,24 @@ class OpenQuestions:
     """The open questions about documents of a collection, each asked once in a job."""
 
     collection: Collection
+    names: frozenset[str]  # of the questions that the job asks
     by_source: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def look(self, origins: Iterable[str]) -> set[tuple[str, str]]:
         """Look for open questions about what is stored of these files.
 
-        Return (origin, digest) of the documents there are any about. Without a model nothing is
-        read.
+        Return (origin, digest) of the documents there are any about. Without a question nothing
+        is read.
         """
-        if not model_calls.is_on():
+        if not self.names:
             return set()
         documents = Document.objects.filter(collection=self.collection, origin__in=list(origins))
         rows = documents.values_list("source", "origin", "sha1", "updated", "content")
         texts, origins_and_digests = {}, {}
         for source, origin, sha1, updated, content in rows.iterator(chunk_size=TEXTS_AT_ONCE):
             texts[source], origins_and_digests[source] = (digest(content), updated), (origin, sha1)
-        questions = {
-            source: names for source, names in model_calls.open_questions(texts).items() if names
-        }
+        open_names = model_calls.open_questions(texts, self.names)
+        questions = {source: names for source, names in open_names.items() if names}
         self.by_source |= questions
         return {origins_and_digests[source] for source in questions}
 
@@ -49,10 +49,15 @@ class OpenQuestions:
         )
 
 
+def questions_of(job: Ingest) -> frozenset[str]:
+    """Return the names of the questions about documents that a job asks models."""
+    return model_calls.asked(describe=bool(job.options.get("describe")))
+
+
 def is_answered(draft: Draft, questions: frozenset[str]) -> bool:
     """Tell whether models have answered one of these by now, so that the draft says more."""
     text = {draft.sheet.source: (digest(draft.page.content), now())}
-    return not questions <= model_calls.open_questions(text)[draft.sheet.source]
+    return not questions <= model_calls.open_questions(text, questions)[draft.sheet.source]
 
 
 STORED_STATUSES = (Item.Status.NEW, Item.Status.CHANGED, Item.Status.UNCHANGED)
@@ -86,7 +91,7 @@ class CollectionState:
     open_questions: OpenQuestions = field(init=False)
 
     def __post_init__(self) -> None:
-        self.open_questions = OpenQuestions(self.job.collection)
+        self.open_questions = OpenQuestions(self.job.collection, questions_of(self.job))
         self.list_items()
         collection = self.job.collection
         documents = Document.objects.filter(collection=collection).order_by("created")

@@ -22,9 +22,11 @@ from assistant.local import shared_servers
 from assistant.local.processes import python, supervise
 from assistant.management.commands.workers import processes
 from knowledge.collections import OWN_DOCUMENTATION
+from knowledge.model_calls import description_estimate
 from knowledge.models import Collection
 
 ADMIN = "admin"
+DOCUMENTATION = settings.BASE_DIR / "docs"
 NOTICE_SECONDS = 20.0
 CHECK_SECONDS = 3.0
 
@@ -35,9 +37,14 @@ class Command(BaseCommand):
     help = "Run everything in one terminal: servers, migrations, documentation, workers, web."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add --host and --port."""
+        """Add --host, --port and --describe."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=int, default=8000, help="port to listen on")
+        parser.add_argument(
+            "--describe",
+            action="store_true",
+            help="have the model of GEN_MODEL describe Docent's own documentation, unasked",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Bring it up, and down again on Ctrl-C."""
@@ -55,10 +62,11 @@ class Command(BaseCommand):
         console.print("Preparing the database")
         call_command("migrate", verbosity=0, interactive=False)
         _make_admin(console)
+        describe = options["describe"] or _is_to_describe(console)
         connection.close()
 
         def announce() -> None:
-            _ingest_documentation(console)
+            _ingest_documentation(console, describe=describe)
             _await_readiness(console, host, port)
             console.print(f"\n[bold green]Docent is ready: http://{host}:{port}/[/]")
             console.print(f"Documents and conversations: http://{host}:{port}/admin/")
@@ -87,7 +95,22 @@ def _make_admin(console: Console) -> None:
     )
 
 
-def _ingest_documentation(console: Console) -> None:
+def _is_to_describe(console: Console) -> bool:
+    """Ask on a terminal, before the first start with a model, whether it may be paid for that."""
+    if Collection.objects.exists():
+        return False
+    pages = sorted(DOCUMENTATION.glob("*.md"))
+    price = description_estimate((page.stem, page.read_text(encoding="utf-8")) for page in pages)
+    if price is None:
+        return False
+    console.print(f"A model can describe Docent's own documentation: {price}.", soft_wrap=True)
+    if not sys.stdin.isatty():
+        console.print("It is described by its own words. `up --describe` lets the model do it.")
+        return False
+    return input("Let it? [y/N] ").strip().lower() == "y"
+
+
+def _ingest_documentation(console: Console, *, describe: bool) -> None:
     """Keep the first collection in step with `docs/`, unless it was deleted in favour of others."""
     if Collection.objects.exclude(name=OWN_DOCUMENTATION).exists() and not (
         Collection.objects.filter(name=OWN_DOCUMENTATION).exists()
@@ -95,7 +118,10 @@ def _ingest_documentation(console: Console) -> None:
         return
     # In a process of its own, so that this one never holds the embedding model.
     process = subprocess.run(  # noqa: S603 our own command line
-        python("ingest", str(settings.BASE_DIR / "docs"), "--collection", OWN_DOCUMENTATION),
+        python(
+            *("ingest", str(DOCUMENTATION), "--collection", OWN_DOCUMENTATION),
+            *(["--describe"] if describe else []),
+        ),
         capture_output=True,
         text=True,
         check=False,

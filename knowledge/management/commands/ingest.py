@@ -13,6 +13,7 @@ from knowledge.errors import KnowledgeError
 from knowledge.ingestion.jobs import enqueue
 from knowledge.ingestion.plan import split_paths_and_urls
 from knowledge.ingestion.report import report
+from knowledge.ingestion.state import TEXTS_AT_ONCE
 from knowledge.management.console import (
     console_of,
     job_table,
@@ -21,7 +22,8 @@ from knowledge.management.console import (
     run_with_bar,
     summary,
 )
-from knowledge.models import Ingest
+from knowledge.model_calls import Estimate, description_estimate
+from knowledge.models import Document, Ingest, Item
 
 
 class Command(BaseCommand):
@@ -48,6 +50,11 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--force", action="store_true", help="take unchanged documents in anew, too"
+        )
+        parser.add_argument(
+            "--describe",
+            action="store_true",
+            help="have the model of GEN_MODEL describe them; with ENRICHMENT_MODEL it does anyway",
         )
         parser.add_argument(
             "--background", action="store_true", help="leave the work to the ingest worker"
@@ -91,6 +98,10 @@ class Command(BaseCommand):
         result = report(job)
         console.print(summary(result))
         console.print(*notes(result), sep="\n", soft_wrap=True)
+        if price := price_of_descriptions(job):
+            console.print(
+                f"Described in their own words. With --describe: {price}.", soft_wrap=True
+            )
         if job.status == Ingest.Status.CANCELLED:
             raise CommandError(f"It was cancelled. To go on: ingest --retry {job.pk}")
         if job.status == Ingest.Status.FAILED:
@@ -106,7 +117,21 @@ def plan_job(options: dict[str, Any]) -> Ingest:
         urls=urls,
         force=options["force"],
         keep_missing=options["keep_missing"],
+        describe=options["describe"],
     )
+
+
+def price_of_descriptions(job: Ingest) -> Estimate | None:
+    """Return what a model would take to describe what a job took in; None when it has, or can't."""
+    if job.options.get("describe"):
+        return None
+    taken = job.items.filter(status__in=(Item.Status.NEW, Item.Status.CHANGED))
+    documents = Document.objects.filter(
+        collection=job.collection, origin__in=taken.values("origin")
+    )
+    texts = documents.values_list("title", "content").iterator(chunk_size=TEXTS_AT_ONCE)
+    price = description_estimate(texts)
+    return price if price and price.documents else None
 
 
 def job_to_retry(name: str | None) -> Ingest | None:

@@ -109,12 +109,12 @@ def test_a_failing_call_is_the_failure_of_one_document(described: Scripted, bays
 def test_a_draft_that_fails_skips_its_document_only(
     bays: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(draft: Any) -> Any:
+    def fail(draft: Any, questions: Any) -> Any:
         if draft.sheet.source == "bays/bay-07.md":
             raise ValueError("no such bay")
         return draft
 
-    monkeypatch.setattr(describer, "STEPS", (fail,))
+    monkeypatch.setattr(describer, "describe_by_models", fail)
     job = planned(bays)
     ingestion.run(job.pk)
     skipped = dict(job.items.filter(status="skipped").values_list("origin", "reason"))

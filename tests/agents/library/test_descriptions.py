@@ -1,15 +1,17 @@
 """Documents described by a model: one call per text, what they say themselves kept, no failure."""
 
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from pytest_django import Settings
 
 from agents.library import descriptions
 from agents.llm.requests import Choice
 from agents.models import ModelCall, Price
-from knowledge import ingestion
+from knowledge import ingestion, model_calls
 from knowledge.enrichment import by_rules, describe
 from knowledge.ingestion import removal
 from knowledge.ingestion.report import Report
@@ -54,6 +56,58 @@ def test_a_new_document_is_described_by_the_model(described: Scripted, tmp_path:
     assert len(document.keywords) <= 12
     (call,) = described.server.ledger
     assert TEXT in call.user
+
+
+@pytest.fixture
+def on_request(described: Scripted, settings: Settings) -> Scripted:
+    """A model that only GEN_MODEL names."""
+    settings.DESCRIBE_ON_REQUEST = True
+    return described
+
+
+def commanded(*words: str) -> str:
+    """Return what `ingest` prints, blanks and line breaks alike."""
+    out = StringIO()
+    call_command("ingest", *words, stdout=out)
+    return " ".join(out.getvalue().split())
+
+
+def test_a_model_that_nobody_named_for_documents_is_asked_only_when_it_is_told_to(
+    on_request: Scripted, tmp_path: Path
+) -> None:
+    (tmp_path / "fog.md").write_text(TEXT)
+    Price.objects.create(model="fake@scripted", input_per_million=1, output_per_million=10)
+    printed = commanded(str(tmp_path))
+    assert not on_request.server.ledger
+    assert Document.objects.get().summary != SAID["summary"]
+    assert "With --describe: 1 call of fake@scripted, about " in printed
+    assert "--describe" not in commanded(str(tmp_path), "--describe")
+    assert len(on_request.server.ledger) == 1
+    assert Document.objects.get().summary == SAID["summary"]
+
+
+def test_the_estimate_is_near_what_is_counted_and_above_what_it_costs(
+    on_request: Scripted, tmp_path: Path
+) -> None:
+    Price.objects.create(model="fake@scripted", input_per_million=1, output_per_million=10)
+    estimate = model_calls.description_estimate([("Fog", TEXT * 20), ("Bell", "A bell rings.")])
+    assert estimate is not None
+    assert (estimate.documents, estimate.most_tokens) == (2, 2000)
+    (tmp_path / "fog.md").write_text(f"# Fog\n\n{TEXT * 20}")
+    (tmp_path / "bell.md").write_text("# Bell\n\nA bell rings.")
+    commanded(str(tmp_path), "--describe")
+    calls = list(ModelCall.objects.all())
+    counted = sum(call.input_tokens or 0 for call in calls)
+    assert estimate.tokens == pytest.approx(counted, rel=0.1)
+    assert (estimate.cost or 0) > sum(call.cost or 0 for call in calls)
+
+
+def test_a_model_that_is_named_for_documents_is_asked_without_a_word_about_it(
+    described: Scripted, tmp_path: Path
+) -> None:
+    (tmp_path / "fog.md").write_text(TEXT)
+    assert "--describe" not in commanded(str(tmp_path))
+    assert len(described.server.ledger) == 1
 
 
 def test_what_a_document_says_of_itself_is_kept(described: Scripted, tmp_path: Path) -> None:
