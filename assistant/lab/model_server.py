@@ -70,6 +70,7 @@ class Response:
     extra: dict[str, Any] = field(default_factory=dict)  # fields beside those of OpenAI
     tool_calls: list[dict[str, Any]] = field(default_factory=list)
     pieces: list[str] | None = None  # of the text, instead of a few characters each
+    then: Callable[[], None] | None = None  # done as soon as all of it is sent
 
 
 Script = Callable[[Call], Response]
@@ -129,6 +130,8 @@ class ModelServer:
                 response = self.script(call)
                 await _respond(call, response, writer)
                 call.ended = time.monotonic()
+                if response.then:
+                    response.then()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             # Who asked went away, or this server does.
             pass

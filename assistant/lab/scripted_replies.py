@@ -142,6 +142,11 @@ def sensible(call: Call) -> dict[str, Any] | str:
     return _object(call, schema, schema) if schema else cited(call)
 
 
+def text_of(values: dict[str, Any] | str) -> str:
+    """Return values as a model writes them."""
+    return values if isinstance(values, str) else json.dumps(values, ensure_ascii=False)
+
+
 @dataclass
 class Sensible:
     """A script of sensible replies, each after so many seconds."""
@@ -150,9 +155,7 @@ class Sensible:
 
     def reply(self, call: Call) -> Response:
         """Return what is said to a call."""
-        values = sensible(call)
-        text = values if isinstance(values, str) else json.dumps(values, ensure_ascii=False)
-        return Response(text, seconds=self.seconds)
+        return Response(text_of(sensible(call)), seconds=self.seconds)
 
 
 @dataclass

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 from assistant.lab.chaos_report import ZEROS
 from tests.e2e.conftest import CHECKOUT
@@ -12,9 +13,13 @@ RUN = ["manage.py", "chaos", "--json", "--minutes=0.3", "--pause=1.5", "--turns=
 ELSEWHERE = ("STATE_DIR", "DATABASE_URL", "REDIS_URL")
 
 
-def test_nothing_is_lost_answered_twice_or_paid_twice_while_parts_are_killed() -> None:
+AFTER_REPLIES = ["manage.py", "chaos", "--json", "--after-replies", "response"]
+
+
+def run(command: list[str]) -> Any:
+    """Run a command on servers of its own; return what it prints as JSON at the end."""
     done = subprocess.run(
-        [sys.executable, *RUN],
+        [sys.executable, *command],
         cwd=CHECKOUT,
         env={name: value for name, value in os.environ.items() if name not in ELSEWHERE},
         capture_output=True,
@@ -22,8 +27,20 @@ def test_nothing_is_lost_answered_twice_or_paid_twice_while_parts_are_killed() -
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+def test_nothing_is_lost_answered_twice_or_paid_twice_while_parts_are_killed() -> None:
+    found = run(RUN)
     assert {name: found[name] for name in ZEROS} == dict.fromkeys(ZEROS, 0)
     assert found["turns"] > 0
     assert found["hops"] > found["turns"]
     assert found["faults"]
+
+
+def test_every_call_is_counted_whose_worker_is_killed_after_its_reply() -> None:
+    kills = run(AFTER_REPLIES)
+    assert [kill["milliseconds"] for kill in kills] == [0, 50, 200]
+    assert all(kill["ended"] for kill in kills)
+    # Whichever came first, the kill or the commit of the reply.
+    assert all(kill["counted"] == kill["asked"] == 1 + kill["lost"] for kill in kills)

@@ -20,7 +20,7 @@ from django.db import DatabaseError, connection
 from rich.console import Console
 
 from assistant.health import missing_parts
-from assistant.lab import chaos_report
+from assistant.lab import chaos_report, reply_kills
 from assistant.lab.chaos_load import SESSION, Failing, Load, under_way
 from assistant.lab.chaos_report import CommittedFault, Recovery, Tally, recoveries, tally
 from assistant.lab.chaos_stack import Stack, commit_fault, running
@@ -50,7 +50,7 @@ class Command(BaseCommand):
     help = "Kill parts of a running Docent under load and count what was lost or done twice."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add --minutes, --turns, --at-once, --pause, --seed, --write and --json."""
+        """Add how long, how much at once, what is written, and --after-replies."""
         parser.add_argument("--minutes", type=_positive, default=10.0, help="how long (10)")
         parser.add_argument("--turns", type=int, default=1_000_000, help="begin at most so many")
         parser.add_argument("--at-once", type=int, default=24, help="turns under way (24)")
@@ -58,6 +58,14 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=None, help="repeats a run's chances")
         parser.add_argument("--write", type=Path, metavar="FILE", help="e.g. docs/reliability.md")
         parser.add_argument("--json", action="store_true")
+        parser.add_argument(
+            "--after-replies",
+            nargs="*",
+            choices=reply_kills.PROMPTS,
+            metavar="PROMPT",
+            help="instead: kill a worker 0, 50 and 200 ms after a reply to each prompt (all)",
+        )
+        parser.add_argument("--times", type=int, default=1, help="of each, after replies (1)")
         servers = parser.add_argument_group("servers that are not Docent's own")
         servers.add_argument(
             "--given",
@@ -83,6 +91,8 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0, interactive=False)
         if Conversation.objects.exists():
             raise CommandError("The database holds conversations. Give chaos an empty one.")
+        if options["after_replies"] is not None:
+            sys.exit(0 if self._kill_after_replies(options, console) else 1)
         with serving(Failing(random.Random(seed)).reply) as server:  # noqa: S311 it has to repeat
             counts, recovered = self._run(options, seed, server, console)
         report = chaos_report.Run(counts, recovered, seed, options["minutes"])
@@ -94,6 +104,18 @@ class Command(BaseCommand):
             options["write"].write_text(report.page(), encoding="utf-8")
             console.print(f"Wrote {options['write']}")
         sys.exit(0 if counts.holds else 1)
+
+    def _kill_after_replies(self, options: dict[str, Any], console: Console) -> bool:
+        """Print what became of the calls; return whether every one is counted."""
+        prompts = options["after_replies"] or reply_kills.PROMPTS
+        kills = reply_kills.measure(
+            prompts, reply_kills.MILLISECONDS, options["times"], console.print
+        )
+        if options["json"]:
+            self.stdout.write(json.dumps(reply_kills.as_json(kills), indent=2))
+        else:
+            Console().print(reply_kills.table(kills))
+        return reply_kills.holds(kills)
 
     def _run(
         self,
