@@ -52,6 +52,8 @@ LONELY = {
     "agents.intake.guardrails": "a role",
     "agents.llm.speed": "what a command measures",
     "agents.lent_worker": "what a command needs that finds no worker",
+    "agents.llm.draft": "a text on its way, as the agent that shows it has a stream",
+    "agents.llm.fragments": "a judgement with figures of its own",
     "agents.management.commands.trace": "a command",
     "agents.steps.preload": "loads what no other process needs",
     "assistant.appearance": "what the settings of the admin are made of",

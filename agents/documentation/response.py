@@ -28,7 +28,7 @@ from agents.documentation.streaming import Stream
 from agents.intake.history import history_blocks
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
-from agents.llm.requests import Reply
+from agents.llm.requests import LENGTH, Reply
 from agents.names import Role
 from agents.words import ENGLISH, Phrase, base_language, content_words, english_name
 from knowledge.sentences import split_sentences
@@ -252,13 +252,14 @@ def _accepted(view: Assignment, reply: Reply) -> Writes:
     first = refusal(reply.text.strip().partition("\n")[0])
     if first:
         return _refused(first, language) if _agree(view) else _place(view, first)
-    cut = reply.finish_reason == "length"
-    body, later = split_refusals(without_own_list(whole(reply.text) if cut else reply.text))
+    cut = CUT if reply.finish_reason == LENGTH else ""
+    text = whole(reply.text) if reply.is_cut else reply.text
+    body, later = split_refusals(without_own_list(text))
     checked = check(body, view.source_references, view.canonical_question)
     if not checked.citations:
         what = "says what no passage says" if checked.removed else "cites no passage"
         raise ModelFailure(Outcome.MALFORMED, f"the answer {what} that it was given")
-    return _answered(checked, later, language) | {"generation_error": CUT if cut else ""}
+    return _answered(checked, later, language) | {"generation_error": cut}
 
 
 def _agree(view: Assignment) -> bool:

@@ -11,23 +11,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.conf import settings
-
 from agents.llm.requests import Message, Request
 from knowledge.postgres_text import storable
-from knowledge.providers import Provider, parse_model_name
+from knowledge.providers import Provider
 from prompts.prompt import Prompt
 
 SHAPE = Prompt("_shape", "schema")
 # What to say instead, in order; None: leave it out.
 LIMITS: tuple[str | None, ...] = ("max_tokens", "max_completion_tokens", None)
 FORMATS: tuple[str | None, ...] = ("json_schema", "json_object", None)
+COUNTED = frozenset({"maxItems", "maxLength"})
 # How a refusal calls each part of a request.
 NAMES = {
     "usage": re.compile(r"stream_options|include_usage"),
     "limit": re.compile(r"max_tokens|max_completion_tokens"),
     "temperature": re.compile(r"temperature"),
-    "format": re.compile(r"response_format|json_schema|json_object|json schema|structured output"),
+    "bounds": re.compile(r"max_?length|max_?items"),
+    "format": re.compile(
+        r"response_format|json_schema|json_object|json schema|structured output|grammar"
+    ),
     "stream": re.compile(r"\bstream(ing)?\b"),
     "system": re.compile(r"system[^.]{0,12} role|role[^.]{0,12}system|system message"),
 }
@@ -45,11 +47,11 @@ class Dialect:
     system: bool = True  # with a message of its own
     limit: str | None = LIMITS[0]
     format: str | None = FORMATS[0]
-    shape_in_prompt: bool = False  # the shape stands in the prompt, whatever `format` says
+    bounds: bool = True  # of lists and texts, in the schema
 
     def parameters(self, name: str, request: Request) -> dict[str, Any]:
         """Return what `chat.completions.create` is called with for the model of this name."""
-        spelled_out = request.schema and (self.shape_in_prompt or self.format != FORMATS[0])
+        spelled_out = request.schema and (_is_spelled_out(request) or self.format != FORMATS[0])
         parameters: dict[str, Any] = {
             "model": name,
             "messages": self._messages(request, _shape(request.schema) if spelled_out else ""),
@@ -63,7 +65,8 @@ class Dialect:
         if self.stream and self.usage:
             parameters["stream_options"] = {"include_usage": True}
         if request.schema and self.format:
-            parameters["response_format"] = _format(self.format, request)
+            schema = request.schema if self.bounds else _unbounded(request.schema)
+            parameters["response_format"] = _format(self.format, request.schema_name, schema)
         return parameters
 
     def _messages(self, request: Request, more: str) -> list[dict[str, Any]]:
@@ -75,8 +78,10 @@ class Dialect:
             messages[0]["content"] = f"{first['content']}\n\n{messages[0]['content']}"
         return messages
 
-    def without(self, refusal: str, *, shaped: bool) -> "Dialect | None":
+    def without(self, refusal: str, request: Request) -> "Dialect | None":
         """Return the dialect without the part that a refusal names first; None: it names none."""
+        shaped = bool(request.schema)
+        bounded = self.bounds and request.schema != _unbounded(request.schema)
         text = refusal.lower()
         if ONLY_THIS.search(text):
             return None
@@ -84,6 +89,7 @@ class Dialect:
             "usage": self.stream and self.usage,
             "limit": bool(self.limit),
             "temperature": self.temperature,
+            "bounds": bounded and self.format == FORMATS[0],
             "format": shaped and bool(self.format),
             "stream": self.stream,
             "system": self.system,
@@ -92,6 +98,9 @@ class Dialect:
         refused = min(
             (part for part in mentions if present[part]), key=mentions.__getitem__, default=""
         )
+        if refused == "format" and present["bounds"]:
+            # What a server says of a schema it cannot use rarely says why.
+            refused = "bounds"
         match refused:
             case "":
                 return None
@@ -103,9 +112,17 @@ class Dialect:
         return replace(self, **without)
 
 
-# Anthropic's endpoint takes a response_format and ignores it.
-BEGINNINGS: Mapping[str, Dialect] = {"anthropic": Dialect(format=None)}
+# Anthropic's endpoint takes a response_format and ignores it; OpenAI's strict mode refuses lengths
+# of texts.
+BEGINNINGS: Mapping[str, Dialect] = {
+    "anthropic": Dialect(format=None),
+    "openai": Dialect(bounds=False),
+}
+# So many replies that fit are worth the tokens of one that has to be asked for again.
+FITTING = 20
 _learned: dict[tuple[str, str], Dialect] = {}
+# Of a model and the name of a shape: how often the shape is still spelled out.
+_missed: dict[tuple[str, str], int] = {}
 
 
 def dialect_of(server: Provider, name: str) -> Dialect:
@@ -119,28 +136,45 @@ def remember(server: Provider, name: str, dialect: Dialect) -> None:
     _learned[server.base_url, name] = dialect
 
 
-def spell_out_shape(model: str) -> None:
-    """Remember that `model@provider` does not keep to a shape unless its prompt says it."""
-    name, provider = parse_model_name(model)
-    # A reply out of the journal may be of one that is not set any more.
-    if server := settings.PROVIDERS.get(provider):
-        remember(server, name, replace(dialect_of(server, name), shape_in_prompt=True))
+def missed(request: Request) -> None:
+    """Spell this shape out to this model in the next prompts: its reply did not have it."""
+    _missed[request.model, request.schema_name] = FITTING
+
+
+def fitted(request: Request) -> None:
+    """Note that a reply had its shape; after enough of them it is not spelled out any more."""
+    left = _missed.pop((request.model, request.schema_name), 0) - 1
+    if left > 0:
+        _missed[request.model, request.schema_name] = left
+
+
+def _is_spelled_out(request: Request) -> bool:
+    return (request.model, request.schema_name) in _missed
 
 
 def forget() -> None:
     """Forget everything that was learned."""
     _learned.clear()
+    _missed.clear()
 
 
-def _format(kind: str, request: Request) -> dict[str, Any]:
+def _format(kind: str, name: str, schema: dict[str, Any]) -> dict[str, Any]:
     if kind == "json_object":
         return {"type": kind}
-    shape = {"name": request.schema_name, "schema": request.schema, "strict": True}
-    return {"type": kind, "json_schema": shape}
+    return {"type": kind, "json_schema": {"name": name, "schema": schema, "strict": True}}
+
+
+def _unbounded(node: Any) -> Any:
+    """A schema without the bounds that not every server takes; its descriptions say them."""
+    if isinstance(node, list):
+        return [_unbounded(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    return {name: _unbounded(each) for name, each in node.items() if name not in COUNTED}
 
 
 def _shape(schema: dict[str, Any]) -> str:
-    rendered = SHAPE.render({"schema": json.dumps(schema, ensure_ascii=False)})
+    rendered = SHAPE.render({"schema": json.dumps(_unbounded(schema), ensure_ascii=False)})
     return str(rendered.messages[1]["content"])
 
 

@@ -102,9 +102,21 @@ def is_filtered(error: openai.APIStatusError) -> bool:
 
 def of_response(error: openai.APIStatusError, model: str, server: Provider) -> ModelFailure:
     """Return the failure for an answer with a status of failure."""
+    if error.response.has_redirect_location:
+        return redirected(error, model, server)
     body = error.response.text
     wait = retry_after(error.response.headers)
     return of_status(error.status_code, refusal(error), model, server, whole=body, wait=wait)
+
+
+def redirected(error: openai.APIStatusError, model: str, server: Provider) -> ModelFailure:
+    """Return the failure for an answer that sends the request to another address."""
+    target = _redacted(error.response.headers["location"].partition("?")[0], server)
+    return ModelFailure(
+        Outcome.MODEL_MISSING,
+        f"{with_address(model)} sends requests on to {target} ({error.status_code}), which is not "
+        f"followed: set {server.name.upper()}_BASE_URL to where the API is.",
+    )
 
 
 def of_error_in_reply(value: Any, model: str, server: Provider) -> ModelFailure:

@@ -1,6 +1,7 @@
 """Model: how an agent asks a language model. Every call is journalled, priced and bounded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -9,6 +10,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from agents.llm import cost, dialects, journal
+from agents.llm.degeneration import Material
+from agents.llm.draft import Draft
 from agents.llm.journal import Entry, Subject
 from agents.llm.outcomes import ModelFailure, Outcome, most_telling, refuse_unusable, with_address
 from agents.llm.requests import Choice, Reply, Request
@@ -76,7 +79,10 @@ class Model:
         what differs only there may share a reply. `documents` are the ids of those quoted in it.
         """
         questions = self._questions(prompt, values, cached_as, documents, shape)
-        return self._first_answer(questions, lambda question: self._with_repair(question, shape))
+        material = Material(questions[0].request.messages, _texts(values))
+        return self._first_answer(
+            questions, lambda question: self._with_repair(question, shape, material)
+        )
 
     def write(
         self,
@@ -90,23 +96,37 @@ class Model:
     ) -> Reply:
         """Return the text a model writes; `on_text` sees its pieces while they arrive.
 
-        `on_restart` says that the pieces so far are void: the text begins again. A reply that hit
-        the limit of tokens is returned with `finish_reason` "length". Raises ModelFailure.
+        `on_restart` says that the pieces so far are void: the text begins again, or there is none.
+        A reply that was cut is returned with `finish_reason` "length" where its tokens were used
+        up, and with "fragment" where it ended in the midst of a word twice. What models put around
+        an answer is taken off. Raises ModelFailure.
         """
         questions = self._questions(prompt, values, None, documents)
-        listener = Listener(on_text, on_restart)
+        heard = Listener(on_text, on_restart)
+        draft = Draft(questions[0].request.messages, _texts(values), heard)
+        listener = Listener(draft.take, draft.restart)
 
-        def attempt(question: Question) -> Reply:
+        def attempt(question: Question, *, last: bool) -> Reply:
             listener.restart()
-            try:
-                return self._reply(question, listener, whole=False)[0]
-            except ModelFailure as failure:
-                if failure.outcome is not Outcome.TRUNCATED:
-                    raise
-                roomier = question.changed(partial(with_more_tokens, THINKING))
-            return self._reply(roomier, listener, whole=False)[0]
+            reply, call = self._reply(question, listener, whole=False)
+            with self._noted(call):
+                return draft.ended(reply, last=last)
 
-        return self._first_answer(questions, attempt)
+        def answer(question: Question) -> Reply:
+            try:
+                return attempt(question, last=False)
+            except ModelFailure as failure:
+                if not _may_be_written_again(failure):
+                    raise
+                if failure.outcome is Outcome.TRUNCATED:
+                    question = question.changed(partial(with_more_tokens, THINKING))
+            return attempt(question, last=True)
+
+        try:
+            return self._first_answer(questions, answer)
+        except ModelFailure:
+            listener.restart()
+            raise
 
     def _questions(
         self,
@@ -150,34 +170,45 @@ class Model:
                     break
         raise most_telling(failures)
 
-    def _with_repair(self, question: Question, shape: type[Shape]) -> Shape:
+    def _with_repair(self, question: Question, shape: type[Shape], material: Material) -> Shape:
         """Ask, and once more if the model can do better when it is told what was wrong."""
         try:
-            return self._in_shape(question, shape)
+            return self._in_shape(question, shape, material)
         except ModelFailure as failure:
             change = repair(failure)
             if change is None:
                 raise
-            if failure.outcome in {Outcome.MALFORMED, Outcome.WRONG_SCHEMA}:
-                dialects.spell_out_shape(question.request.model)
             try:
-                return self._in_shape(question.changed(change), shape)
+                return self._in_shape(question.changed(change), shape, material)
             except ModelFailure as second:
                 raise most_telling([failure, second]) from second
 
-    def _in_shape(self, question: Question, shape: type[Shape]) -> Shape:
+    def _in_shape(self, question: Question, shape: type[Shape], material: Material) -> Shape:
         reply, call = self._reply(question, Listener())
+        with self._noted(call):
+            try:
+                parsed = parse(reply.text, shape, material.fault)
+            except ModelFailure as failure:
+                if failure.outcome is not Outcome.EMPTY:
+                    dialects.missed(question.request)
+                name = with_address(reply.model)
+                raise ModelFailure(
+                    failure.outcome,
+                    f"{name}: {failure}",
+                    reply=failure.reply,
+                    problem=failure.problem,
+                ) from failure
+        dialects.fitted(question.request)
+        return parsed
+
+    @contextmanager
+    def _noted(self, call: int) -> Iterator[None]:
+        """Note with the row of a call that its reply turned out to be none."""
         try:
-            return parse(reply.text, shape)
+            yield
         except ModelFailure as failure:
-            failed = ModelFailure(
-                failure.outcome,
-                f"{with_address(reply.model)}: {failure}",
-                reply=failure.reply,
-                problem=str(failure),
-            )
-            self.journal.amend(call, failed)
-            raise failed from failure
+            self.journal.amend(call, failure)
+            raise
 
     def _reply(
         self, question: Question, listener: Listener, *, whole: bool = True
@@ -235,3 +266,13 @@ class Model:
             self.calls.append(self.journal.store_failure(call, failure, []).pk)
             raise
         return reply, self.journal.store_reply(call, reply, attempts)
+
+
+def _texts(values: dict[str, Any]) -> list[str]:
+    """What who runs Docent wrote into a prompt, among other values: a reply may say it."""
+    return [value for value in values.values() if isinstance(value, str)]
+
+
+def _may_be_written_again(failure: ModelFailure) -> bool:
+    again = failure.outcome in {Outcome.TRUNCATED, Outcome.MALFORMED}
+    return again and failure.mendable

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from django.conf import settings
 
+from agents.llm import requests
 from agents.llm.requests import Reply
 from knowledge.providers import parse_model_name
 
@@ -82,12 +83,14 @@ class ModelFailure(Exception):
         retry_after: float | None = None,
         reply: str = "",
         problem: str = "",
+        mendable: bool = True,
     ) -> None:
         super().__init__(message)
         self.outcome = outcome
         self.retry_after = retry_after  # seconds the provider asked to wait
         self.reply = reply  # the reply that cannot be used
         self.problem = problem or message  # in words for the model that is to mend it
+        self.mendable = mendable  # the same model may do better when it is asked again
 
     @property
     def outage(self) -> bool:
@@ -115,6 +118,8 @@ def refuse_unusable(reply: Reply, *, whole: bool = True) -> None:
     """Raise ModelFailure for a reply that is none.
 
     One that was cut at its limit is none when it must be `whole`, or was cut before its first word.
+    A model that is told that it repeated itself may do better; one that is only asked again, as for
+    what need not be whole, will not.
     """
     model = with_address(reply.model)
     match reply.finish_reason:
@@ -128,15 +133,37 @@ def refuse_unusable(reply: Reply, *, whole: bool = True) -> None:
             raise ModelFailure(
                 Outcome.REFUSED, f"{model} refused to answer: {reply.text[:SHOWN]!r}"
             )
-        case "length" if whole or not reply.text.strip():
+        case requests.LENGTH if whole or not reply.text.strip():
             raise ModelFailure(
                 Outcome.TRUNCATED,
                 f"{model}: the reply was cut at its limit of tokens: raise <ROLE>_MAX_TOKENS.",
                 reply=reply.text.strip(),
             )
+        case requests.EXCESS:
+            raise ModelFailure(
+                Outcome.TRUNCATED,
+                f"{model} wrote on far beyond its limit of tokens and was not read further: see "
+                "why the server does not keep to max_tokens.",
+                mendable=False,
+            )
+        case requests.LOOP:
+            raise malformed(reply, "the reply says the same over and over", mendable=whole)
+        case requests.ECHO:
+            raise malformed(reply, "the reply repeats what the model was told", mendable=whole)
     if not reply.text.strip():
         raise ModelFailure(
             Outcome.EMPTY,
             f"{model}: the reply is empty; a model that thinks first needs more <ROLE>_MAX_TOKENS.",
             problem="the reply is empty",
         )
+
+
+def malformed(reply: Reply, problem: str, *, mendable: bool = True) -> ModelFailure:
+    """Return the failure of a reply with this problem, which the model can be told."""
+    return ModelFailure(
+        Outcome.MALFORMED,
+        f"{with_address(reply.model)}: {problem}: take another model.",
+        reply=reply.text.strip(),
+        problem=problem,
+        mendable=mendable,
+    )

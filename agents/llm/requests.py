@@ -8,6 +8,11 @@ from typing import Any
 
 # {"role": "system" | "user" | "assistant", "content": …}, as OpenAI's chat API has them.
 Message = Mapping[str, Any]
+# Why a reply was not read to its end: it says the same over and over, says what it was asked with,
+# or is far longer than allowed.
+LOOP, ECHO, EXCESS = "loop", "echo", "excess"
+# Why a reply is not whole: at the limit of its tokens, or, though it says nothing of it, in a word.
+LENGTH, FRAGMENT = "length", "fragment"
 
 
 @dataclass(frozen=True)
@@ -54,13 +59,19 @@ class Reply:
     """What a model answered."""
 
     text: str
-    # stop, length, content_filter, refusal, tool_calls, or what else the provider says
+    # stop, length, content_filter, refusal, tool_calls, or what else the provider says; loop, echo,
+    # excess or fragment, which it does not say
     finish_reason: str = "stop"
     usage: Usage = field(default_factory=Usage)
     model: str = ""  # "model@provider" that answered
     seconds: float = 0.0
     first_token_seconds: float | None = None
     tool_calls: tuple[ToolCall, ...] = ()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the end of the text is missing."""
+        return self.finish_reason in {LENGTH, FRAGMENT}
 
 
 @dataclass(frozen=True)

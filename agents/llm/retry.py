@@ -123,7 +123,11 @@ def _attempt(
     breaker.admit(provider, seconds=limit.whole)
     try:
         reply: Reply = import_string(settings.MODEL_TRANSPORT)(
-            request, seconds=limit.whole, begin=limit.begin, on_text=listener.add
+            request,
+            seconds=limit.whole,
+            begin=limit.begin,
+            on_text=listener.add,
+            on_void=listener.restart,
         )
     except ModelFailure as failure:
         breaker.failed(provider, failure, hurried=limit.hurried)

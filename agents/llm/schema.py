@@ -2,13 +2,15 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, StringConstraints, ValidationError
 
+from agents.llm.degeneration import broken
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Request
 from knowledge.postgres_text import storable_json
@@ -22,8 +24,10 @@ THINKING = 4
 FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 SHOWN = 200
 PROBLEMS = 5
-# Bounds, in words: strict endpoints refuse a schema with one they don't know, and some that know
-# them take minutes to prepare for a long text. The reply is held to them all the same.
+# So much of a reply that is to be mended is sent back: what follows would tell nothing more.
+SENT_BACK = 2000
+# Bounds, in words: strict endpoints refuse a schema with one they don't know. The reply is held to
+# them all the same.
 BOUNDS: Mapping[str, str] = {
     "minLength": "at least {} characters",
     "maxLength": "at most {} characters",
@@ -39,6 +43,10 @@ BOUNDS: Mapping[str, str] = {
 # What stands for nothing, by the type of a property.
 NOTHING: Mapping[Any, Any] = {"string": "", "array": []}
 LEFT_OUT = {"default", "title", "uniqueItems", "format", *BOUNDS}
+# Said as they are, too, to servers that take them: without, a model that is held to its shape can
+# go on with a text or a list until its tokens are used up. Some servers take minutes to prepare for
+# a longer one.
+HIGHEST = {"maxItems": 100, "maxLength": 300}
 Shape = TypeVar("Shape", bound=BaseModel)
 # A field of a reply that has to say something.
 NonEmpty = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -48,7 +56,7 @@ def schema_of(shape: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of a shape as strict endpoints want it.
 
     Every property is required and none may be added, since strict mode knows no defaults; bounds
-    stand in the descriptions.
+    stand in the descriptions, and low ones of length beside.
     """
     schema: dict[str, Any] = _strict(shape.model_json_schema())
     return schema
@@ -60,6 +68,7 @@ def _strict(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     strict = {name: _strict(value) for name, value in node.items() if name not in LEFT_OUT}
+    strict |= {name: node[name] for name in HIGHEST if node.get(name, inf) <= HIGHEST[name]}
     bounds = [words.format(node[name]) for name, words in BOUNDS.items() if name in node]
     if bounds:
         sentences = [str(node["description"]).rstrip(".")] if "description" in node else []
@@ -70,13 +79,19 @@ def _strict(node: Any) -> Any:
     return strict
 
 
-def parse(text: str, shape: type[Shape]) -> Shape:
-    """Return the reply in its shape. Raises ModelFailure: EMPTY, MALFORMED or WRONG_SCHEMA."""
+def parse(text: str, shape: type[Shape], fault: Callable[[str], str] = broken) -> Shape:
+    """Return the reply in its shape. Raises ModelFailure: EMPTY, MALFORMED or WRONG_SCHEMA.
+
+    `fault` returns in words why one of its texts is none, or nothing.
+    """
     if not text.strip():
         raise ModelFailure(Outcome.EMPTY, "the reply is empty")
     try:
         schema = shape.model_json_schema()
-        values = _without_nulls(storable_json(_json(text)), schema, schema.get("$defs", {}))
+        read = _json(text)
+        if problem := next(filter(None, map(fault, _texts(read))), ""):
+            raise ModelFailure(Outcome.MALFORMED, problem, reply=text)
+        values = _without_nulls(storable_json(read), schema, schema.get("$defs", {}))
         return shape.model_validate(values)
     except ValidationError as error:
         problems = "; ".join(
@@ -110,6 +125,15 @@ def _json(text: str) -> Any:
         return json.JSONDecoder().raw_decode(text, begin)[0]
 
 
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a value of JSON, names left out."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
+
+
 def _without_nulls(value: Any, node: dict[str, Any], named: dict[str, Any]) -> Any:
     """Take null, where none is allowed, for the nothing that is: many models mean it so."""
     node = named.get(node.get("$ref", "").removeprefix("#/$defs/"), node)
@@ -135,11 +159,13 @@ def at_most(texts: Sequence[str], most: int, longest: int) -> list[str]:
 
 def repair(failure: ModelFailure) -> Callable[[Request], Request] | None:
     """Return how a request is put again after this failure; None: it would not help."""
+    if not failure.mendable:
+        return None
     if failure.outcome is Outcome.TRUNCATED:
         return partial(with_more_tokens, 2 if failure.reply else THINKING)
     if failure.outcome not in REPAIRABLE:
         return None
-    reply = {"role": "assistant", "content": failure.reply or "(nothing)"}
+    reply = {"role": "assistant", "content": failure.reply[:SENT_BACK] or "(nothing)"}
 
     def repaired(request: Request) -> Request:
         problem = _repair_prompt(request, failure.problem).messages[1]

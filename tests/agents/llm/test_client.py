@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from agents.llm import client
+from agents.llm import assembly, client
 from agents.llm.outcomes import ModelFailure, Outcome, refuse_unusable
 from agents.llm.requests import Reply, Request, ToolCall
 from knowledge.providers import Provider
 from tests.agents.llm.probe import request
 from tests.scripted import KEY, Response, Scripted, scripted
 
-LONG = "word " * 200
+LONG = " ".join(map(str, range(300)))
 
 
 @pytest.fixture
@@ -108,6 +108,94 @@ def test_a_reply_that_drips_beyond_its_seconds_is_too_slow(models: Scripted) -> 
     error = failure(models, Response(LONG, seconds=600, first_after=0), seconds=1.5)
     assert error.outcome is Outcome.TOO_SLOW
     assert "(6 characters so far)" in str(error)
+
+
+def circle(models: Scripted) -> Response:
+    return Response(status=307, headers={"Location": f"{models.server.base_url}/again?q=secret"})
+
+
+def test_a_redirect_is_not_followed_and_the_prompt_sent_once(models: Scripted) -> None:
+    error = failure(models, circle(models))
+    assert error.outcome is Outcome.MODEL_MISSING
+    assert "/v1/again (307), which is not followed: set SCRIPTED_BASE_URL" in str(error)
+    assert len(models.server.ledger) == 1
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_reply_far_beyond_its_tokens_is_not_read_on(models: Scripted, whole: bool) -> None:
+    endless = " ".join(map(str, range(200_000)))
+    heard: list[str] = []
+    models.says("probe", Response(endless, whole=whole))
+    reply = client.send(request(), seconds=30.0, on_text=heard.append)
+    assert reply.finish_reason == "excess"
+    assert len("".join(heard)) < 3000
+    with pytest.raises(ModelFailure, match="not read further") as caught:
+        refuse_unusable(reply, whole=False)
+    assert caught.value.outcome is Outcome.TRUNCATED
+    # The connection of a stream, which has more to say, is not used again.
+    models.says("probe", Response("yes"))
+    client.send(request(), seconds=5.0)
+    assert models.server.connections == (1 if whole else 2)
+
+
+def test_more_room_is_left_for_what_is_thought(models: Scripted) -> None:
+    thought = " ".join(map(str, range(1000)))
+    assert reply_to(models, Response(f"<think>{thought}</think>Yes.")).text == "Yes."
+    beside = Response("Yes.", extra={"reasoning_content": " ".join(map(str, range(5000)))})
+    assert reply_to(models, beside).finish_reason == "excess"
+
+
+@pytest.mark.parametrize("start", ["", "data: "])
+def test_one_part_of_an_answer_does_not_fill_the_memory(models: Scripted, start: str) -> None:
+    models.says("probe", Response(body=start + "x" * (assembly.LONGEST_PART + 1)))
+    assert client.send(request(), seconds=30.0).finish_reason == "excess"
+
+
+def test_a_refusal_is_read_as_far_as_it_can_be_of_use(
+    models: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "LONGEST_REFUSAL", 5)
+    error = failure(models, Response(status=400, body="no, no, no"))
+    assert str(error).endswith("(400): no, n")
+
+
+PHRASE = "The water goes into the cup, and then "
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("text", [PHRASE * 500, "".join(f"{n}. {PHRASE}\n" for n in range(500))])
+def test_a_phrase_without_end_is_cut_off_early(models: Scripted, text: str, whole: bool) -> None:
+    models.says("probe", Response(text, whole=whole))
+    reply = client.send(request(max_tokens=10_000), seconds=30.0)
+    assert reply.finish_reason == "loop"
+    assert len(reply.text) < 1000
+
+
+def test_a_prompt_that_comes_back_is_cut_off_early(models: Scripted) -> None:
+    told = " ".join(f"rule{n} says that {n} is told" for n in range(500))
+    messages = ({"role": "system", "content": f"# probe\n\n{told}"}, *request().messages[1:])
+    models.says("probe", Response(told))
+    reply = client.send(request(messages=messages, max_tokens=10_000), seconds=30.0)
+    assert reply.finish_reason == "echo"
+    assert len(reply.text) < 1000
+
+
+def test_what_the_user_says_may_be_repeated(models: Scripted) -> None:
+    told = " ".join(bin(n).translate({48: "a", 49: "c"}) for n in range(100, 200))
+    messages = (*request().messages[:1], {"role": "user", "content": told})
+    asked = request(messages=messages, max_tokens=10_000)
+    models.says("probe", Response(told))
+    assert client.send(asked, seconds=30.0).text == told
+
+
+def test_what_turns_out_to_be_a_thought_is_void(models: Scripted) -> None:
+    heard: list[str] = []
+    models.says("probe", Response("The user wants water.\n</think>\n\nIt is there."))
+    reply = client.send(
+        request(), seconds=5.0, on_text=heard.append, on_void=lambda: heard.append("--")
+    )
+    assert reply.text == "It is there."
+    assert "".join(heard).partition("--")[2] == "It is there."
 
 
 def test_nobody_listening_is_unreachable(models: Scripted) -> None:
@@ -205,7 +293,7 @@ def test_connections_are_used_again(models: Scripted) -> None:
 def test_nothing_a_user_or_model_says_breaks_the_request(models: Scripted) -> None:
     odd = (*request().messages, {"role": "user", "content": "half \ud83d of an emoji, \0"})
     models.says("probe", Response(pieces=["a\ud83d", "\ude42 \0", "\udc00"]))
-    assert client.send(request(messages=odd), seconds=5.0).text == "a🙂 \ufffd"
+    assert client.send(request(messages=odd), seconds=5.0).text == "a🙂 \ufffd\ufffd"
 
 
 def test_what_a_model_thinks_aloud_is_not_part_of_the_reply(models: Scripted) -> None:

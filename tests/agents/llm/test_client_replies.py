@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents.llm.client import DONE, Assembly, Thoughts, parts
+from agents.llm.assembly import DONE, Assembly, Thoughts, parts
 from agents.llm.requests import Reply, Usage
 
 
@@ -127,12 +127,20 @@ def test_tool_calls_without_numbers_go_on_until_the_next_id() -> None:
         ("<thinking is hard>", "<thinking is hard>"),
         ("<thi", "<thi"),
         ("<think>never ended", ""),
+        ("<think>a</think> <think>b</think>Hello.", "Hello."),
+        ("no beginning</think>\n\nHello.", "Hello."),
+        ("no beginning</think>", ""),
+        ("The mark `</think>` ends it.", "The mark `</think>` ends it."),
+        ("Hello <", "Hello <"),
         ("  Hello", "  Hello"),
         ("", ""),
     ],
 )
 @pytest.mark.parametrize("size", [1, 4, 100])
 def test_thoughts_are_kept_back_however_they_are_cut(text: str, said: str, size: int) -> None:
-    thoughts = Thoughts()
-    pieces = [text[place : place + size] for place in range(0, len(text), size)]
-    assert "".join(thoughts.without(each) for each in pieces) + thoughts.rest() == said
+    heard: list[str] = []
+    thoughts = Thoughts(heard.clear)
+    for place in range(0, len(text), size):
+        more = thoughts.without(text[place : place + size])
+        heard.append(more)
+    assert "".join(heard) + thoughts.rest() == said

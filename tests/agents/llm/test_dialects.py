@@ -10,7 +10,8 @@ from django.conf import settings
 
 from agents.llm import client, dialects
 from agents.llm.outcomes import ModelFailure
-from tests.agents.llm.probe import request, shaped_request
+from knowledge.providers import Provider
+from tests.agents.llm.probe import GOOD, request, shaped_request
 from tests.scripted import Call, Response, Scripted, scripted
 
 
@@ -64,6 +65,34 @@ def test_what_a_server_refuses_is_said_otherwise_and_only_the_first_call_pays(
     client.send(shaped_request(), seconds=5.0)
     assert len(models.server.ledger) == first + 1
     assert instead.items() <= models.server.ledger[-1].body.items()
+
+
+@pytest.mark.parametrize(
+    "complaint", ["'maxLength' is not permitted", "cannot compile json schema"]
+)
+def test_a_server_that_takes_no_bounds_keeps_its_schema_without_them(
+    models: Scripted, complaint: str
+) -> None:
+    def refusing(call: Call) -> Response:
+        bounded = "maxLength" in json.dumps(call.body["response_format"])
+        return error(f"Invalid schema for response_format: {complaint}") if bounded else GOOD
+
+    models.says("probe", refusing)
+    schema = {"type": "object", "properties": {"why": {"type": "string", "maxLength": 40}}}
+    asked = request(schema_name="Verdict", schema=schema)
+    for _ in range(2):
+        client.send(asked, seconds=5.0)
+    formats = [call.body["response_format"] for call in models.server.ledger]
+    assert ["maxLength" in json.dumps(each) for each in formats] == [True, False, False]
+    assert {each["type"] for each in formats} == {"json_schema"}
+
+
+def test_openai_is_never_sent_what_its_strict_mode_refuses() -> None:
+    server = Provider("openai", "https://api.openai.com/v1")
+    schema = {"type": "object", "properties": {"why": {"type": "string", "maxLength": 40}}}
+    asked = request(schema_name="Verdict", schema=schema)
+    sent = dialects.dialect_of(server, "gpt-4o").parameters("gpt-4o", asked)
+    assert "maxLength" not in json.dumps(sent)
 
 
 def test_the_shape_stands_in_the_prompt_when_the_server_takes_no_schema(models: Scripted) -> None:

@@ -1,20 +1,24 @@
 """Model: repairs, second models, and what is said when nothing helps."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.conf import settings
+from pydantic import BaseModel
 from pytest_django import DjangoAssertNumQueries
 
-from agents.llm import breaker
+from agents.llm import breaker, dialects
 from agents.llm.outcomes import ModelFailure, Outcome
+from agents.llm.requests import Reply
 from agents.models import ModelCall
 from assistant.lab.model_server import Script
 from knowledge.providers import Provider
 from prompts.prompt import Prompt
-from tests.agents.llm.probe import GOOD, Verdict, llm
-from tests.scripted import Response, Scripted, shaped
+from prompts.texts import replaced
+from tests.agents.llm.probe import GOOD, PROBE, Verdict, llm
+from tests.scripted import Call, Response, Scripted, shaped
 
 ASKED: dict[str, Any] = {"question": "Is it good?", "hour": "noon"}
 
@@ -35,7 +39,7 @@ def test_a_reply_has_its_shape(models: Scripted, probe: Prompt) -> None:
     assert schema["strict"] is True
     assert schema["schema"]["required"] == ["good", "why"]
     assert schema["schema"]["properties"]["why"]["description"] == "at most 40 characters."
-    assert "maxLength" not in json.dumps(schema)
+    assert schema["schema"]["properties"]["why"]["maxLength"] == 40
 
 
 @pytest.mark.parametrize(
@@ -44,8 +48,7 @@ def test_a_reply_has_its_shape(models: Scripted, probe: Prompt) -> None:
         (Response("It is good."), Outcome.MALFORMED, "not JSON"),
         (shaped(good=True), Outcome.WRONG_SCHEMA, "why: Field required"),
         (shaped(good=True, why="x" * 41), Outcome.WRONG_SCHEMA, "at most 40 characters"),
-        (Response("[" * 100_000, whole=True), Outcome.MALFORMED, "not JSON"),
-        (Response('{"good": ' + "1" * 5000 + "}"), Outcome.MALFORMED, "not JSON"),
+        (shaped(good=True, why="a\0b\ufffdc"), Outcome.MALFORMED, "no text"),
         (Response(""), Outcome.EMPTY, "the reply is empty"),
     ],
 )
@@ -61,15 +64,57 @@ def test_a_reply_without_its_shape_is_mended_once_by_the_same_model(
     assert '"good"' in request["content"]
 
 
-def test_a_model_that_once_missed_the_shape_is_told_it_in_the_prompt_from_then_on(
+class Another(BaseModel):
+    """Another shape."""
+
+    good: bool
+    why: str
+
+
+def test_a_model_that_missed_a_shape_is_told_it_until_it_has_kept_to_it(
     models: Scripted, probe: Prompt
 ) -> None:
+    def asked(shape: type[BaseModel] = Verdict) -> bool:
+        """Whether the prompt spells the shape out."""
+        llm(subject=f"test/{len(models.server.ledger)}").ask(probe, shape, **ASKED)
+        return "JSON schema" in models.server.ledger[-1].system
+
     models.says("probe", Response("It is good."), GOOD)
-    llm().ask(probe, Verdict, **ASKED)
-    llm(subject="test/2").ask(probe, Verdict, **ASKED)
-    first, _, third = models.server.ledger
-    assert "JSON schema" not in first.system
-    assert "JSON schema" in third.system
+    asked()
+    assert "JSON schema" not in models.server.ledger[0].system
+    assert not asked(Another)
+    assert [asked() for _ in range(dialects.FITTING)] == [True] * (dialects.FITTING - 1) + [False]
+
+
+def test_a_reply_far_beyond_its_tokens_is_not_asked_for_again(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Response(" ".join(map(str, range(100_000)))))
+    for way in (lambda: llm().write(probe, **ASKED), lambda: llm().ask(probe, Verdict, **ASKED)):
+        models.server.ledger.clear()
+        with pytest.raises(ModelFailure, match="not read further"):
+            way()
+        assert len(models.server.ledger) == 1
+
+
+def test_a_shaped_reply_that_repeats_itself_is_mended_without_more_room(
+    models: Scripted, probe: Prompt
+) -> None:
+    models.says("probe", Response('{"why": "' + "and so on " * 200, finish="length"), GOOD)
+    assert llm().ask(probe, Verdict, **ASKED).good
+    first, second = models.server.ledger
+    assert second.body["max_tokens"] == first.body["max_tokens"]
+    assert "over and over" in second.user
+
+
+TOLD = "Keep close to the words of the passage, whose numbers and units stay as they are there."
+
+
+@pytest.fixture
+def strict_probe(probe: Prompt) -> Iterator[Prompt]:
+    """The prompt with a long instruction."""
+    with replaced("probe", PROBE.replace("You answer.", TOLD)):
+        yield probe
 
 
 def test_a_reply_that_is_never_right_is_a_failure_that_names_the_remedy(
@@ -186,16 +231,92 @@ def test_a_refusal_is_not_hidden_by_a_second_model_that_is_down(
     assert not caught.value.outage
 
 
+def written(models: Scripted, prompt: Prompt, *said: str, **asked: Any) -> tuple[Reply, str]:
+    """The reply, and what a listener has heard of it in the end."""
+    models.says("probe", *map(Response, said))
+    heard: list[str] = []
+    reply = llm(subject=f"test/{said}").write(
+        prompt, on_text=heard.append, on_restart=heard.clear, **ASKED | asked
+    )
+    return reply, "".join(heard)
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("```markdown\nIt is good.\n```", "It is good."),
+        ("```\nIt is good, as they all say.\n```\n", "It is good, as they all say."),
+        ("Sure! Here it is:\n\n```md\nIt is good.\n```", "It is good."),
+        ("Sure! Here it is:\n\nIt is good.", "\nIt is good."),
+        ("Good is this:\n- all", "Good is this:\n- all"),
+        ("```\npip install good\n```", "```\npip install good\n```"),
+        ("```sh\ngood --all\n```", "```sh\ngood --all\n```"),
+        ("```\na\n```\nIt is good.", "```\na\n```\nIt is good."),
+        ("A thought.</think>It is good.", "It is good."),
+    ],
+)
+def test_what_is_put_around_an_answer_is_taken_off_and_not_shown(
+    models: Scripted, probe: Prompt, said: str, text: str
+) -> None:
+    reply, heard = written(models, probe, said)
+    assert reply.text == heard == text
+
+
+def test_a_text_that_repeats_its_instructions_is_none_and_withdrawn(
+    models: Scripted, strict_probe: Prompt
+) -> None:
+    heard: list[str] = []
+    models.says("probe", Response(f"It is good to know. {TOLD}"))
+    with pytest.raises(ModelFailure, match="repeats its instructions") as caught:
+        llm().write(strict_probe, on_text=heard.append, on_restart=heard.clear, **ASKED)
+    assert caught.value.outcome is Outcome.MALFORMED
+    assert (heard, len(models.server.ledger)) == ([], 1)
+    assert outcomes() == [("fake@scripted", "malformed")]
+
+
+def test_a_text_may_repeat_what_the_data_says(models: Scripted, strict_probe: Prompt) -> None:
+    assert written(models, strict_probe, TOLD, question=TOLD)[0].text == TOLD
+
+
+def test_names_of_elements_are_no_part_of_a_reply(models: Scripted, probe: Prompt) -> None:
+    def echo(call: Call) -> Response:
+        name = call.user.partition(">")[0].removeprefix("<")
+        return Response(json.dumps({"good": True, "why": f"says {name}"}))
+
+    models.says("probe", echo)
+    with pytest.raises(ModelFailure, match="names of elements"):
+        llm().ask(probe, Verdict, **ASKED)
+
+
+@pytest.mark.parametrize("cut", ["It is descaled. Rinse the boi", "It is so [C", "It is \ufffd."])
+def test_a_text_that_breaks_off_in_a_word_is_asked_for_once_more(
+    models: Scripted, probe: Prompt, cut: str
+) -> None:
+    asked = {"question": "Is the boiler good?"}
+    reply, heard = written(models, probe, cut, "It is good.", **asked)
+    assert reply.text == heard == "It is good."
+    assert outcomes() == [("fake@scripted", "malformed"), ("fake@scripted", "ok")]
+
+
+def test_a_text_that_always_breaks_off_is_returned_as_a_fragment(
+    models: Scripted, probe: Prompt
+) -> None:
+    asked = {"question": "Is the boiler good?"}
+    reply, _ = written(models, probe, "It is descaled. Rinse the boi", **asked)
+    assert (reply.finish_reason, reply.is_cut) == ("fragment", True)
+    assert len(models.server.ledger) == 2
+
+
 def test_pieces_of_the_first_model_are_void_when_the_second_writes(
     models: Scripted, probe: Prompt
 ) -> None:
-    filtered = Response("something ba", finish="content_filter")
+    filtered = Response("It is good or ba", finish="content_filter")
     models.says("probe", by_model(fake=filtered, spare=Response("good")))
     heard: list[str] = []
     llm("spare@scripted").write(
         probe, on_text=heard.append, on_restart=lambda: heard.append("--"), **ASKED
     )
-    assert "".join(heard) == "something ba--good"
+    assert "".join(heard) == "It is good or ba--good"
 
 
 def test_nothing_is_void_when_the_first_model_said_nothing(models: Scripted, probe: Prompt) -> None:
@@ -207,11 +328,10 @@ def test_nothing_is_void_when_the_first_model_said_nothing(models: Scripted, pro
     assert "".join(heard) == "good"
 
 
-def test_null_characters_spelled_in_json_do_not_reach_the_agent(
-    models: Scripted, probe: Prompt
-) -> None:
-    models.says("probe", Response('{"good": true, "why": "a\\u0000b\\ud800c"}'))
-    assert llm().ask(probe, Verdict, **ASKED).why == "ab?c"
+def test_null_characters_spelled_in_json_are_sent_back(models: Scripted, probe: Prompt) -> None:
+    models.says("probe", Response('{"good": true, "why": "a\\u0000b\\ud800c"}'), GOOD)
+    assert llm().ask(probe, Verdict, **ASKED).why == "because"
+    assert outcomes() == [("fake@scripted", "malformed"), ("fake@scripted", "ok")]
 
 
 def test_a_call_takes_few_statements(

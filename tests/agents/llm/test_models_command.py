@@ -18,7 +18,7 @@ from agents.models import ModelCall, Price
 from agents.names import PROFILES
 from tests.scripted import Call, Response, Scripted, shaped
 
-QUICK = Response("word " * 60)
+QUICK = Response(" ".join(map(str, range(100))))
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +111,7 @@ def test_one_that_is_not_there_in_a_turns_time_is_not_measured(
 def test_what_it_proposes_is_measured(models: Scripted, capsys: pytest.CaptureFixture[str]) -> None:
     models.says("trial", shaped(word="white"))
     models.says("trial_long", shaped(word="heron"))
-    models.says("trial_speed", Response("word " * 60, seconds=1.2, first_after=1.0))
+    models.says("trial_speed", replace(QUICK, seconds=1.2, first_after=1.0))
     speed = measure(Choice("fake@scripted", max_tokens=50))
     assert 1000 < speed.tokens_read < 4000
     assert 50 < speed.tokens_written < 1000

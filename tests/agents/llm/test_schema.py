@@ -8,7 +8,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from agents.llm.outcomes import ModelFailure, Outcome
-from agents.llm.schema import parse, schema_of
+from agents.llm.schema import SENT_BACK, parse, repair, schema_of
+from tests.agents.llm.probe import shaped_request
 
 
 class Colour(StrEnum):
@@ -33,14 +34,29 @@ class Whole(BaseModel):
     kind: Literal["a", "b"]
 
 
+class Long(BaseModel):
+    """A text that takes servers long to prepare for."""
+
+    text: str = Field(max_length=2000)
+
+
 def test_a_schema_holds_nothing_that_strict_servers_refuse() -> None:
     schema = schema_of(Whole)
     assert schema["required"] == ["share", "parts", "kind"]
     assert schema["additionalProperties"] is False
     assert schema["$defs"]["Part"]["required"] == ["title", "colour"]
     assert schema["$defs"]["Part"]["additionalProperties"] is False
-    for word in ('"default"', '"maximum"', '"maxItems"', '"maxLength"', '"title": "'):
+    for word in ('"default"', '"maximum"', '"title": "'):
         assert word not in json.dumps(schema)
+
+
+def test_low_bounds_of_length_are_told_as_they_are() -> None:
+    schema = schema_of(Whole)
+    assert schema["properties"]["parts"]["maxItems"] == 3
+    assert schema["$defs"]["Part"]["properties"]["title"]["maxLength"] == 20
+    assert schema_of(Long)["properties"] == {
+        "text": {"type": "string", "description": "at most 2000 characters."}
+    }
 
 
 def test_bounds_are_told_in_words() -> None:
@@ -98,6 +114,10 @@ def test_null_stands_for_nothing_else(text: str) -> None:
         ("", Outcome.EMPTY),
         (" \n", Outcome.EMPTY),
         ("no", Outcome.MALFORMED),
+        ('{"title": ' + "1" * 5000 + "}", Outcome.MALFORMED),
+        ('{"title": "x\\u0000", "colour": null}', Outcome.MALFORMED),
+        ('{"title": "x\\ud800", "colour": null}', Outcome.MALFORMED),
+        ('{"title": "x\ufffd", "colour": null}', Outcome.MALFORMED),
         ('{"title": "x", "col', Outcome.MALFORMED),
         ('["x", "red"]', Outcome.WRONG_SCHEMA),
         ('{"title": "x"}', Outcome.WRONG_SCHEMA),
@@ -109,3 +129,9 @@ def test_anything_else_has_its_outcome(text: str, outcome: Outcome) -> None:
     with pytest.raises(ModelFailure) as caught:
         parse(text, Part)
     assert caught.value.outcome is outcome
+
+
+def test_of_a_long_reply_that_is_none_little_is_sent_back() -> None:
+    change = repair(ModelFailure(Outcome.MALFORMED, "no JSON", reply="x" * 100_000))
+    assert change
+    assert len(change(shaped_request()).messages[-2]["content"]) == SENT_BACK
