@@ -352,7 +352,7 @@ def test_a_call_is_stored_before_it_is_sent_with_the_most_it_can_cost(
 def test_a_call_whose_worker_ended_is_lost_once_its_step_is_done_again(
     models: Scripted, probe: Prompt
 ) -> None:
-    models.says("probe", Response("It is good."))
+    models.says("probe", Response("It is good, they say."))
     interrupted(probe)
     assert outcomes() == ["sent"]
     llm().write(probe, **ASKED)
@@ -362,10 +362,10 @@ def test_a_call_whose_worker_ended_is_lost_once_its_step_is_done_again(
 
 
 def test_a_call_that_is_on_its_way_answers_nobody_else(models: Scripted, probe: Prompt) -> None:
-    models.says("probe", Response("It is good."))
+    models.says("probe", Response("It is good, they say."))
     interrupted(probe, owner="user:1/ada", fresh=60)
     again = llm(subject="test/2", owner="user:1/ada", fresh=60)
-    assert again.write(probe, **ASKED).text == "It is good."
+    assert again.write(probe, **ASKED).text == "It is good, they say."
     assert ModelCall.objects.get(subject="test/2").cached_from is None
 
 
@@ -386,7 +386,7 @@ def test_a_call_that_was_taken_for_lost_is_stored_when_it_is_heard_of(
 def test_a_call_is_lost_when_its_turn_has_ended_without_it(
     models: Scripted, probe: Prompt, status: str, lost: int
 ) -> None:
-    models.says("probe", Response("It is good."))
+    models.says("probe", Response("It is good, they say."))
     interrupted(probe)
     turn = factories.turn(factories.conversation(), status=Status(status))
     ModelCall.objects.update(envelope=turn)
