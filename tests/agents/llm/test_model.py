@@ -338,6 +338,7 @@ def test_a_call_takes_few_statements(
     models: Scripted, probe: Prompt, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     models.says("probe", GOOD)
-    # Looked for, the claim kept, the price, and the row between its savepoint's begin and end.
-    with django_assert_num_queries(6):
+    # Looked for; earlier ones given up, the price, and the row between its savepoint's begin and
+    # end, before it is sent; the price and what came of it.
+    with django_assert_num_queries(8):
         llm().ask(probe, Verdict, **ASKED)
