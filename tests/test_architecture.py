@@ -47,7 +47,6 @@ TINY = {
 # Why what one module needs for one name is a module of its own.
 LONELY = {
     "agents.admin": "Django looks for it",
-    "agents.documentation.citations.nearness": "a measure of its own",
     "agents.documentation.streaming": "what may be shown while a model writes",
     "agents.intake.guardrails": "a role",
     "agents.llm.speed": "what a command measures",

@@ -209,8 +209,9 @@ class Verification:
 
     @property
     def support(self) -> float:
-        """Mean support of the statements, 0 to 1; one without a marker has none."""
-        total = sum(SUPPORT[each.status] for each in self.statements)
+        """Mean support of the statements, 0 to 1; without a marker or off topic they have none."""
+        off_topic = self.findings.get("off_topic", [])
+        total = sum(SUPPORT[e.status] for e in self.statements if e.quote not in off_topic)
         count = len(self.statements) + len(self.uncited)
         return total / count if count else 0.0
 
@@ -259,7 +260,7 @@ def verify(view: Answer) -> Verification:
     cited: dict[str, list[str]] = {}
     for citation in view.citations_used:
         cited.setdefault(citation.quote, []).append(citation.marker)
-    evidence = Evidence(references)
+    evidence = Evidence(references, language=view.language)
     statements = [
         Statement(quote, tuple(carried), _least(evidence.statuses(quote, carried).values()))
         for quote, carried in cited.items()

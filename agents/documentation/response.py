@@ -8,10 +8,10 @@ from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.check import (
     CheckedAnswer,
     Evidence,
-    Particulars,
     check,
     citation,
 )
+from agents.documentation.citations.particulars import Particulars
 from agents.documentation.citations.statements import whole
 from agents.documentation.extraction import Quotation, quotation
 from agents.documentation.passages import (
@@ -255,7 +255,7 @@ def _accepted(view: Assignment, reply: Reply) -> Writes:
     cut = CUT if reply.finish_reason == LENGTH else ""
     text = whole(reply.text) if reply.is_cut else reply.text
     body, later = split_refusals(without_own_list(text))
-    checked = check(body, view.source_references, view.canonical_question)
+    checked = check(body, view.source_references, view.canonical_question, language)
     if not checked.citations:
         what = "says what no passage says" if checked.removed else "cites no passage"
         raise ModelFailure(Outcome.MALFORMED, f"the answer {what} that it was given")

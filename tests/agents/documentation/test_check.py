@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from agents.documentation.citations.check import Particulars, sentences, support, within, words_of
+from agents.documentation.citations.check import sentences, support, within, words_of
+from agents.documentation.citations.particulars import Particulars
 from prompts import prompt
 from tests.agents.passages import CLEANING, WARRANTY
 
@@ -66,6 +67,24 @@ def test_the_pairs_are_of_many_kinds_and_languages() -> None:
 )
 def test_a_number_is_found_by_its_value(written: str, passage: str) -> None:
     assert Particulars([f"It is {passage}."]).lacks(f"It is {written}.") == []
+
+
+@pytest.mark.parametrize(
+    ("written", "passage"),
+    [
+        ("It takes 2 parts.", "It can be taken in two parts."),
+        ("Nach 25 Tagen endet die Frist.", "Die Frist endet nach fünfundzwanzig Tagen."),
+        ("It ends after sixteen weeks.", "It ends after 16 weeks."),
+        ("Set `DAILY_BUDGET=0` for no limit.", "With 0 the `DAILY_BUDGET` sets no limit."),
+    ],
+)
+def test_a_number_is_found_however_it_is_spelled(written: str, passage: str) -> None:
+    assert Particulars([passage]).lacks(written) == []
+
+
+def test_a_spelled_number_that_no_passage_has_is_missed() -> None:
+    assert Particulars(["It ends after 16 weeks."]).lacks("It ends after eighteen weeks.") == ["18"]
+    assert Particulars(["The `LIMIT` is 5."]).lacks("Set `LIMIT=7`.") == ["LIMIT=7"]
 
 
 @pytest.mark.parametrize(

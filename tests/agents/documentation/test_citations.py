@@ -184,6 +184,34 @@ def test_a_marker_is_put_where_it_belongs(written: str, marked: str) -> None:
     assert check(written, references()).text == marked
 
 
+QUESTION = "How long is the warranty?"
+
+
+def test_a_sentence_beside_the_question_counts_nothing_and_alone_is_no_answer() -> None:
+    aside = "Fill the tank with descaler and water [C1]."
+    answer = "The warranty covers defects for two years [C2]."
+    mixed = check(f"{answer} {aside}", references(), QUESTION)
+    assert mixed.off_topic == ["Fill the tank with descaler and water."]
+    assert mixed.confidence == 0.5
+    alone = check(aside, references(), QUESTION)
+    assert (alone.text, alone.citations) == ("", [])
+    assert alone.removed == ["Fill the tank with descaler and water."]
+
+
+def test_what_stands_beside_an_answer_in_one_passage_and_few_words_are_on_topic() -> None:
+    receipt = "Keep the receipt, because the service asks for it [C2]."
+    together = f"The warranty covers defects for two years [C2]. {receipt}"
+    assert check(together, references(), QUESTION).off_topic == []
+    assert check("Two years [C2].", references(), QUESTION).citations
+
+
+def test_another_language_is_a_translation_only_when_it_was_asked_for() -> None:
+    said = "Jeden Abend soll man alles gut putzen und danach trocknen lassen [C1]."
+    german = check(said, references(), language="de")
+    assert [each.citation_status for each in german.citations] == ["weak"]
+    assert check(said, references(), language="fr").citations == []
+
+
 INVENTED = (
     "The machine also costs 49 euros and was built by the Smith brothers.",
     "Call our hotline at 555-1234 for a refund.",
