@@ -9,6 +9,8 @@ from agents.words import stem
 # A marker or link that was begun.
 OPEN = re.compile(r"\[[^\W_]{0,4}\Z")
 LAST = re.compile(r"[^\W_]+\Z")
+# Whole markers, which a model may put behind whatever it ends with.
+MARKERS = re.compile(r"(?:\s*\[[^\W_]{1,4}\])+\s*\Z")
 WORD = re.compile(r"[^\W_]+")
 # What may end without a full stop: a heading, a row, code, and an item where others do too.
 BARE = re.compile(r"\s*(?:#|\||```|~~~)")
@@ -25,7 +27,8 @@ def is_fragment(text: str, messages: Iterable[Message]) -> bool:
     the questions of AlpacaEval, with those of four others for passages, four end so, one of them
     cut indeed; of 2,817 cut at a random place in a word .56.
     """
-    *before, last = text.rstrip().splitlines() or [""]
+    text = MARKERS.sub("", text.rstrip())
+    *before, last = text.splitlines() or [""]
     end = LAST.search(last)
     if OPEN.search(last):
         return True
@@ -35,7 +38,7 @@ def is_fragment(text: str, messages: Iterable[Message]) -> bool:
     if ITEM.match(last) and not (items and all(map(ENDED.search, items))):
         return False
     told = "\n".join(str(each["content"]) for each in messages)
-    said = text.rstrip().removesuffix(end[0])
+    said = text.removesuffix(end[0])
     known = set(WORD.findall(f"{told}\n{said}".lower()))
     word = end[0].lower()
     longer = [each for each in known if each.startswith(word)]

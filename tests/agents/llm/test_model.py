@@ -288,7 +288,10 @@ def test_names_of_elements_are_no_part_of_a_reply(models: Scripted, probe: Promp
         llm().ask(probe, Verdict, **ASKED)
 
 
-@pytest.mark.parametrize("cut", ["It is descaled. Rinse the boi", "It is so [C", "It is \ufffd."])
+@pytest.mark.parametrize(
+    "cut",
+    ["It is descaled. Rinse the boi", "Rinse the boi [C1]", "It is so [C", "It is \ufffd."],
+)
 def test_a_text_that_breaks_off_in_a_word_is_asked_for_once_more(
     models: Scripted, probe: Prompt, cut: str
 ) -> None:
