@@ -34,6 +34,7 @@ WORD = re.compile(
 )
 # One way to write a dash and a question mark.
 ONE_WAY = str.maketrans("\u2013\u2212\uff1f\u061f", "--??")
+ASKS = ("?", "\uff1f")
 # What counts, joins or leads is said, and a question states nothing: these are words.
 SAID = frozenset("?%\u2030&@#/\u00a7")
 MARKDOWN = frozenset("`|")
@@ -110,7 +111,8 @@ class Evidence:
         # What stands there word for word names nothing that is not there, whatever it looks like.
         if "verified" in statuses.values():
             return statuses
-        if self._particulars.lacks(statement) or self._says_nothing_of(statement, cited):
+        asks = statement.rstrip().endswith(ASKS)
+        if asks or self._particulars.lacks(statement) or self._says_nothing_of(statement, cited):
             return dict.fromkeys(cited, "unsupported")
         return statuses
 
@@ -163,9 +165,9 @@ def check(
     """Check every statement of an answer; take out what does not hold.
 
     Out go markers of passages that were not given or that add nothing to one that has the
-    statement word for word, statements that name what no passage has, and addresses that no
-    passage holds. A statement without a marker gets that of the passage it comes from, and one with
-    the marker of another passage as well.
+    statement word for word, statements that name what no passage has, questions with a marker, and
+    addresses that no passage holds. A statement without a marker gets that of the passage it comes
+    from, and one with the marker of another passage as well.
     """
     known = {reference.marker: reference for reference in references}
     unknown = [marker for marker in markers(normalised(answer)) if marker not in known]

@@ -232,6 +232,14 @@ def test_what_leads_to_a_list_keeps_no_number_that_nobody_gave() -> None:
     assert checked.text.endswith("- Rinse the tank twice [C1]")
 
 
+def test_a_question_is_no_statement_of_a_passage_unless_it_stands_there() -> None:
+    checked = check("How do I descale the machine? [C1]", references())
+    assert (checked.text, checked.citations) == ("", [])
+    passage = [PASSAGES[0] | {"text": "How do I descale the machine? Press Clean."}]
+    (citation,) = check("How do I descale the machine? [C1]", references(passage)).citations
+    assert citation.citation_status == "verified"
+
+
 def test_what_claims_nothing_stays() -> None:
     said = "Gladly!\n\nDescaling takes about twenty minutes [C1].\n\nHope this helps."
     assert check(said, references()).text == said
