@@ -333,6 +333,26 @@ def test_a_sure_search_without_a_near_place_still_asks(models: Scripted) -> None
     assert writes["needs_clarification"] is True
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The passages do not explicitly state how loud the grinder is.",
+        "The loudness of the grinder is not given.\n\nINSUFFICIENT: how loud the grinder is",
+        "The grinder is about as loud as most other grinders on the market.",
+    ],
+)
+def test_what_no_passage_says_about_the_question_makes_the_place_the_closest(
+    models: Scripted, said: str
+) -> None:
+    stats = {"certainty": 0.9}
+    asked = "How loud is the grinder?"
+    assert answered(asked, search_stats=stats)["answer_form"] == "quoted"
+    writes = written(models, said, question=asked, search_stats=stats)
+    assert writes["answer_form"] == "closest"
+    assert writes["generation_confidence"] <= 0.5
+    assert {each["citation_status"] for each in writes["citations_used"]} == {"verified"}
+
+
 def test_what_is_missing_in_passing_is_said_at_the_end(models: Scripted) -> None:
     writes = written(models, f"{STEPS}\n\nINSUFFICIENT: what the descaler costs")
     assert "INSUFFICIENT" not in writes["response"]
