@@ -12,7 +12,7 @@ from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import known_only, markers, normalised, without_markers
 from agents.documentation.citations.nearness import Nearness, are_beside
 from agents.documentation.citations.particulars import Particulars, has_case
-from agents.documentation.citations.sense import is_no_language, is_translated, repeats
+from agents.documentation.citations.sense import is_foreign, is_no_language, is_translated, repeats
 from agents.documentation.citations.statements import FEWEST_WORDS, Piece, pieces, without
 from agents.documentation.passages import with_heading
 from agents.words import content_words
@@ -140,9 +140,10 @@ class Evidence:
     def _says_nothing_of(self, statement: str, cited: Sequence[str]) -> bool:
         """Whether a statement is no sentence, or shares nothing with what it cites.
 
-        What is in the language of the answer and not of the passages may be a translation.
+        What is in the language of the answer and not of the passages may be a translation; what is
+        in neither is none.
         """
-        if repeats(statement):
+        if repeats(statement) or is_foreign(statement, self._text, self._language):
             return True
         claims = len(content_words(prose(statement))) >= FEWEST_WORDS
         known = [marker for marker in cited if marker in self._passages]

@@ -240,6 +240,13 @@ def test_a_question_is_no_statement_of_a_passage_unless_it_stands_there() -> Non
     assert citation.citation_status == "verified"
 
 
+def test_a_statement_is_in_the_language_of_the_answer_or_of_its_passage() -> None:
+    german = "F\u00fcllen Sie dann Entkalker in den Tank der Maschine [C1]."
+    assert check(german, references(), language="en").citations == []
+    (citation,) = check(german, references(), language="de").citations
+    assert citation.citation_status == "weak"
+
+
 def test_what_claims_nothing_stays() -> None:
     said = "Gladly!\n\nDescaling takes about twenty minutes [C1].\n\nHope this helps."
     assert check(said, references()).text == said
