@@ -135,7 +135,7 @@ class Result:
     """What an agent wrote (JSON values), and whether a model or its own rules did it."""
 
     writes: Writes
-    mode: str = ""  # "model", "extractive", or empty for an agent that never asks a model
+    mode: str = ""  # "model", "extractive", or empty where there was nothing to ask a model
     degraded: str = ""  # why the rules did it although there is a model
 
 
@@ -169,7 +169,7 @@ class Agent(Generic[V]):
         if self.model_work and llm:
             try:
                 writes = self.contract.checked(self.model_work(view, llm))
-                return Result(writes, "model" if llm.number else "extractive")
+                return Result(writes, "model" if llm.number else "")
             except ModelFailure as failure:
                 degraded = f"{failure.outcome}: {failure}"
                 llm.tokens.withdraw()

@@ -26,6 +26,7 @@ from agents.llm.schema import NonEmpty, at_most
 from agents.names import Role
 from agents.words import LANGUAGE_NAMES, base_language, terms
 from knowledge.search import search
+from knowledge.sentences import split_message
 from prompts.prompt import Block, Prompt
 
 PROMPT = Prompt(
@@ -42,6 +43,8 @@ PROMPT = Prompt(
 RELATED = 4
 # A question that compares or collects needs more passages than one that asks for a single fact.
 MORE = 4
+# A longer sentence may ask for more than one thing; characters.
+LONGEST_PLAIN = 200
 MOST_NOTES, LONGEST_NOTE = 8, 80
 MOST_FACTS = 3
 LONGEST_TOPIC = 120
@@ -107,12 +110,12 @@ class Essentials(BaseModel):
 def distil(view: Message, llm: Model) -> Writes:
     """Let the model make the message a question that stands alone.
 
-    Small talk needs no model to be understood.
+    Small talk needs no model to be understood, nor does a first message that is one plain question.
     """
     text, question = _texts(view)
     if talk := _small_talk(view):
         return talk
-    if not question:
+    if not question or _stands_alone(view, _reader(view)):
         return resolve(view)
     time = view.current_time
     essentials = llm.ask(
@@ -158,6 +161,30 @@ def _texts(view: Message) -> tuple[str, str]:
     """What the user wrote, and the same in English."""
     text = view.text.strip()
     return text, (view.text_eng or text).strip()
+
+
+def _stands_alone(view: Message, read: Read) -> bool:
+    """Whether rules read all there is in a message: one plain question, and nothing before it.
+
+    It names something that documents speak of. A wish that can be read only in one of two languages
+    is left to the model, and so is what compares or collects.
+    """
+    text, question = _texts(view)
+    known = (view.history, view.summary, view.facts, view.topic, view.open_clarification)
+    readings = [
+        (wishes.notes(each), bool(wishes.lasting(each)), wishes.answer_language(each))
+        for each in (text, question)
+    ]
+    return (
+        not any(known)
+        and len(question) <= LONGEST_PLAIN
+        and len(split_message(question)) == 1
+        and readings[0] == readings[1]
+        and len(terms(question)) > 1
+        and not wishes.asks_several(question)
+        and not is_vague(question, read)
+        and not read(question).results.no_context
+    )
 
 
 def _small_talk(view: Message) -> Writes | None:

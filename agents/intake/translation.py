@@ -8,11 +8,14 @@ from pydantic import BaseModel
 from agents.attributes import Unit
 from agents.contract import View, Writes, llm_agent
 from agents.intake.lang import likelihood
+from agents.intake.wishes import without_wishes
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.schema import NonEmpty, at_most
 from agents.names import Role
 from agents.words import ENGLISH, LITERAL, base_language, digit_runs, literals
+from knowledge.search.scope import scope_of
+from knowledge.search.typos import strange_words
 from prompts.prompt import Prompt
 
 PROMPT = Prompt("translation", "text", "language")
@@ -33,6 +36,9 @@ class Message(View):
 
     text: str = ""
     language: str = ENGLISH
+    collections: list[str] = []
+    languages: list[str] = []
+    audience: str = ""
 
 
 class Translation(BaseModel):
@@ -51,10 +57,11 @@ class Translation(BaseModel):
 def translate(view: Message, llm: Model) -> Writes:
     """Let the model translate or correct; what must survive and did not is put back.
 
-    Raises ModelFailure when English text came back as another text.
+    English with nothing to correct goes on as it is, unasked. Raises ModelFailure when English text
+    came back as another text.
     """
     text = view.text
-    if not text.strip():
+    if not text.strip() or (_is_english(view) and not _strange_words(view)):
         return carry_over(view)
     translation = llm.ask(PROMPT, Translation, text=text, language=view.language)
     english = translation.text_eng
@@ -72,6 +79,16 @@ def translate(view: Message, llm: Model) -> Writes:
     }
 
 
+def _strange_words(view: Message) -> list[str]:
+    """The words that are misspelt, or of another language, as far as the documents tell."""
+    scope = scope_of(view.collections, view.languages, view.audience)
+    return strange_words(LITERAL.sub(" ", without_wishes(view.text)), scope)
+
+
+def _is_english(view: Message) -> bool:
+    return base_language(view.language) == ENGLISH or _surely_english(view.text)
+
+
 def _surely_english(text: str) -> bool:
     return likelihood(text).get(ENGLISH, 0) >= SURELY_ENGLISH
 
@@ -82,11 +99,9 @@ def carry_over(view: Message) -> Writes:
 
     Somebody who asked for answers in another language may well go on writing English.
     """
-    text = view.text
-    english = base_language(view.language) == ENGLISH or _surely_english(text)
     return {
-        "text_eng": text,
-        "translation_confidence": 1.0 if english else 0.0,
+        "text_eng": view.text,
+        "translation_confidence": float(_is_english(view)),
         "corrections": [],
         "corrections_made": False,
     }

@@ -31,6 +31,7 @@ FORMS = {form: _compiled(entries) for form, entries in EXPRESSIONS["form"].items
 LASTING = _compiled_all("standing")
 ANSWER_IN = _compiled_all("answer_in")
 OWN_LANGUAGE = _compiled_all("own_language")
+SEVERAL, QUANTITY = _compiled_all("several"), _compiled_all("quantity")
 # What wishes are about, where several are about the same: the newest one holds.
 SUBJECT = {
     **dict.fromkeys(("lines", "sentences", "brief", "detailed"), "length"),
@@ -49,6 +50,21 @@ def notes(text: str) -> list[str]:
     # Two lines are brief enough: what is exact replaces what is not.
     exact = any(note[0].isdigit() for note in forms)
     return [note for note in forms if not (exact and note == "brief")]
+
+
+def beyond_form(wishes: Sequence[str]) -> list[str]:
+    """The wishes for something that has to stand in the documents: an example, a comparison."""
+    return [each for each in wishes if each.split()[-1:] == ["example"] or not notes(each)]
+
+
+def asks_several(question: str) -> bool:
+    """Whether an English question compares, collects, or has more than one part."""
+    return SEVERAL.search(question) is not None
+
+
+def asks_number(question: str) -> bool:
+    """Whether an English question is answered with a number."""
+    return QUANTITY.search(question) is not None
 
 
 def without_wishes(text: str) -> str:

@@ -20,8 +20,9 @@ from knowledge.providers import Provider
 from tests.agents.turning import turn
 from tests.sensible import Sensible
 
-# Found well, but not so well that the evaluator need not look at it.
-QUESTION = "Where does the water go when I press the button?"
+# Misspelt, of two parts, and found well but not so well that the evaluator need not look at it: no
+# role can do its part by rule.
+QUESTION = "Where does the watter go when I press the button, and why?"
 ROLES = ("translation", "essence", "guardrails", "router", "evaluator", "response", "quality")
 TOOL = {"index": 0, "id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 LEAVING = [{"role": "user", "text": "Is it loud?", "time": "2026-11-20T10:00:00+00:00"}]

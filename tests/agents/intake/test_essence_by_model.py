@@ -8,6 +8,8 @@ import pytest
 from agents.contract import Result
 from agents.intake.essence import distil
 from agents.intake.wishes import in_known_words
+from knowledge import ingestion
+from tests.e2e.conftest import PAGES
 from tests.scripted import Response, Scripted, shaped
 
 ROCKETS = [
@@ -243,3 +245,44 @@ def test_without_a_usable_reply_the_rules_resolve_it(models: Scripted, said: Res
     assert done.mode == "extractive"
     assert done.degraded
     assert done.writes == distil(payload)
+
+
+BRIEFLY = {"text_eng": "How do I set up the phone app in 2 sentences, always brief?"}
+PLAIN = "How do I set up the phone app?"
+
+
+@pytest.fixture
+def teapot() -> None:
+    """The pages of the Teapot can be searched."""
+    ingestion.ingest(ingestion.find([PAGES]), collection="teapot")
+
+
+def test_a_first_message_that_is_one_plain_question_costs_no_call(
+    models: Scripted, teapot: None
+) -> None:
+    done = performed(models, PLAIN, Response(status=500))
+    assert done.writes["canonical_question"] == PLAIN
+    assert done.writes["context_type"] == "new_topic"
+    assert done.writes["memory_updates"]["topic"] == PLAIN
+    assert (done.mode, done.degraded, models.server.ledger) == ("", "", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "memory"),
+    [
+        (PLAIN, {"history": ROCKETS}),
+        (PLAIN, {"summary": "They talked about tea."}),
+        (PLAIN, {"facts": ["is on the Business plan"]}),
+        (PLAIN, {"open_clarification": OPEN}),
+        ("Jak w 2 zdaniach skonfigurować aplikację, zawsze krótko?", BRIEFLY),
+        ("How do I set it up?", {}),
+        ("The pump leaks. How do I stop a brew that is under way?", {}),
+        ("Compare the phone app and the WordPress plugin.", {}),
+        ("How many moons does Jupiter have?", {}),
+    ],
+)
+def test_a_message_that_rules_cannot_read_alone_is_shown_to_the_model(
+    models: Scripted, teapot: None, text: str, memory: dict[str, Any]
+) -> None:
+    performed(models, text, shaped(**NOTHING), **memory)
+    assert models.server.prompts() == ["essence"]

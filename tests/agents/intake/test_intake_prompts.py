@@ -27,7 +27,7 @@ def payload(text: str) -> dict[str, Any]:
         {"role": "assistant", "text": text, "time": "2026-11-21T11:59:30+00:00"},
     ]
     return {
-        "text": f"Bitte: {text}",
+        "text": f"Sag mir bitte schnell: {text}",
         "text_eng": f"Please: {text}",
         "canonical_question": text,
         "language": "de",

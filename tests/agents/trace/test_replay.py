@@ -29,7 +29,8 @@ from tests.sensible import Sensible, thinking
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-QUESTION = "How do I descale the heater?"
+# Two things are asked for, so essence and evaluator are asked as well.
+QUESTION = "How do I descale and rinse the heater?"
 
 
 @pytest.fixture
