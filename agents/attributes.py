@@ -142,6 +142,8 @@ class SearchStats(TypedDict, total=False):
     cached: bool
     corrected: dict[str, str]  # words of the question that no document has → searched for instead
     is_foreign: bool  # searched across languages
+    # What the question wishes for and the passages may lack, however near they are.
+    unproven: list[str]
 
     __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
 
@@ -152,6 +154,13 @@ class Evaluation(Value):
     sufficient: bool
     missing: str = ""
     confidence: Unit
+
+
+class TriedSearch(Value):
+    """A search of this turn, and what its passages left open."""
+
+    query: str
+    missing: str = ""
 
 
 class Source(Value):
@@ -228,6 +237,7 @@ BOOKKEEPING: dict[str, Any] = {
     "stage": str,
     "clarification_requests": dict[Role, ClarificationRequest],
     "search_rounds": Annotated[int, Field(ge=0)],
+    "tried_searches": list[TriedSearch],
     "quality_returns": Annotated[int, Field(ge=0)],
     "best_answer": dict[str, Any],
     "enabled_routes": list[Route],

@@ -56,6 +56,8 @@ ANSWER = (
     "answer_form",
     "suggested_actions",
 )
+# What was found to be missing in passages, and wrong with what was made of them.
+FINDINGS = ("evaluation", "limitations", "quality_analysis")
 # What search says of what it found when the collection answers the question.
 ANSWERED = ("excellent", "good")
 
@@ -194,7 +196,10 @@ def _is_sure(payload: Payload) -> bool:
 
 
 def search(payload: Payload) -> Decision:
-    """Excellent passages go to the answer, others to the evaluator."""
+    """Excellent passages go to the answer, others to the evaluator.
+
+    So do excellent ones that may lack what is wished for.
+    """
     if request := _decline(payload) or _talk(payload):
         return request
     if request := _clarify(payload, Role.ESSENCE, Role.SEARCH):
@@ -204,7 +209,9 @@ def search(payload: Payload) -> Decision:
     in_vain = _is_sure(payload) or found not in {"excellent", "good"}
     if _router(payload) and payload.get("route") == Route.FALLBACK and in_vain:
         return _send(Role.FALLBACK)
-    next_role = Role.AUGMENTATION if found == "excellent" else Role.EVALUATOR
+    unproven = (payload.get("search_stats") or {}).get("unproven")
+    is_enough = found == "excellent" and not unproven
+    next_role = Role.AUGMENTATION if is_enough else Role.EVALUATOR
     asked = {"small_talk": None} if payload.get("small_talk") else {}
     return _send(next_role, route=Route.DOCUMENTATION, **asked)
 
@@ -217,8 +224,20 @@ def evaluator(payload: Payload) -> Decision:
     """Insufficient passages are searched once more; then what is there has to do."""
     sufficient = (payload.get("evaluation") or {}).get("sufficient", False)
     if not sufficient and _rounds_left(payload) and payload.get("refined_query"):
-        return _send(Role.SEARCH, search_rounds=payload.get("search_rounds", 0) + 1)
+        return _search_again(payload, (payload.get("evaluation") or {}).get("missing", ""))
     return _clarify(payload, Role.EVALUATOR) or _send(Role.AUGMENTATION)
+
+
+def _search_again(payload: Payload, missing: str, **notes: Any) -> Decision:
+    """Search for the refined query; what was missed before may be found now, so it is no fact."""
+    tried = payload.get("tried_searches") or [{"query": payload.get("canonical_question", "")}]
+    tried = [
+        *tried[:-1],
+        tried[-1] | {"missing": missing},
+        {"query": payload.get("refined_query", "")},
+    ]
+    notes |= dict.fromkeys(FINDINGS) | {"tried_searches": tried}
+    return _send(Role.SEARCH, **notes, search_rounds=payload.get("search_rounds", 0) + 1)
 
 
 def augmentation(payload: Payload) -> Decision:
@@ -248,7 +267,7 @@ def quality(payload: Payload) -> Decision:
         return _with_reservations(best)
     notes = {"best_answer": best, "quality_returns": returns + 1}
     if decision == "research":
-        return _send(Role.SEARCH, **notes, search_rounds=payload.get("search_rounds", 0) + 1)
+        return _search_again(payload, payload.get("quality_analysis", ""), **notes)
     return _send(Role.RESPONSE, **notes)
 
 

@@ -5,7 +5,14 @@ from collections.abc import Sequence
 from django.conf import settings
 from pydantic import BaseModel
 
-from agents.attributes import Evaluation, Passage, Reason, SearchStats, Unit
+from agents.attributes import (
+    Evaluation,
+    Passage,
+    Reason,
+    SearchStats,
+    TriedSearch,
+    Unit,
+)
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.passages import absent, fitting, heading, unmentioned
 from agents.llm.model import Model
@@ -14,7 +21,10 @@ from agents.words import content_words, list_languages
 from knowledge.search.confidence import EXCELLENT
 from prompts.prompt import Block, Prompt
 
-PROMPT = Prompt("evaluator", "question", "passages", "languages")
+PROMPT = Prompt("evaluator", "question", "wishes", "tried", "passages", "languages")
+# The best passages come with what stands around them in their section; the answer is seldom in
+# those behind them.
+SHOWN = 3
 # Where search measured no confidence: cosines of a question with a passage that is about it, and
 # with one that is not, of all-MiniLM-L6-v2.
 NEAR = 0.5
@@ -26,9 +36,11 @@ LONGEST = 300
 
 
 class Findings(View):
-    """What the evaluator reads: the question and what search found for it."""
+    """What the evaluator reads: the question, its wishes, and what was searched for and found."""
 
     canonical_question: str = ""
+    response_notes: list[str] = []
+    tried_searches: list[TriedSearch] = []
     search_results: list[Passage] = []
     search_stats: SearchStats = {}
 
@@ -46,7 +58,7 @@ class Verdict(BaseModel):
 @llm_agent(Role.EVALUATOR, reads=Findings, writes=("evaluation", "refined_query", "limitations"))
 def evaluate(view: Findings, llm: Model) -> Writes:
     """Let the model say whether the passages answer the question, and what is missing."""
-    passages = fitting(view.search_results, settings.MAX_CONTEXT_LENGTH)
+    passages = fitting(view.search_results, settings.MAX_CONTEXT_LENGTH)[:SHOWN]
     if not passages:
         return coverage(view)
     question = view.canonical_question
@@ -55,6 +67,10 @@ def evaluate(view: Findings, llm: Model) -> Writes:
         Verdict,
         documents=tuple(p.document_id for p in passages),
         question=question,
+        wishes=[Block("wish", each) for each in view.response_notes],
+        tried=[
+            Block("tried", f"{each.query}\n{each.missing}".strip()) for each in view.tried_searches
+        ],
         passages=[Block("passage", f"{heading(p)}\n{p.text}") for p in passages],
         languages=list_languages(p.language for p in passages),
     )

@@ -1,7 +1,7 @@
 """Search: finds the passages that could answer the question."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -9,7 +9,8 @@ from django.conf import settings
 
 from agents.attributes import Passage
 from agents.contract import View, Writes, agent
-from agents.documentation.passages import as_context, fitting
+from agents.documentation.passages import as_context, fitting, unmentioned
+from agents.intake.wishes import asks_number, asks_several, beyond_form
 from agents.names import Role
 from agents.words import ENGLISH
 from knowledge.search import search, whole_sections
@@ -29,6 +30,7 @@ class Query(View):
     text_eng: str = ""
     refined_query: str = ""
     retrieval_k: int | None = None
+    response_notes: list[str] = []
     collections: list[str] = []
     languages: list[str] = []
     audience: str = ""
@@ -76,6 +78,7 @@ def find(view: Query) -> Writes:
     ]
     used = fitting(passages, settings.MAX_CONTEXT_LENGTH)
     context = as_context(used)
+    is_foreign = bool(results.stats.get("is_foreign"))
     replaced = results.stats.get("corrected") or {}
     return ({"canonical_question": corrected(question, replaced)} if replaced else {}) | {
         "search_results": passages,
@@ -86,10 +89,30 @@ def find(view: Query) -> Writes:
             "used": len(used),
             "context_length": len(context),
             "average_score": average(p.cosine for p in used),
+            "unproven": unproven(view, question, used, is_foreign=is_foreign)
+            if results.quality == "excellent"
+            else [],
         },
         "search_quality": results.quality,
         "search_error": reason(results.error),
     }
+
+
+def unproven(
+    view: Query, question: str, passages: Sequence[Passage], *, is_foreign: bool
+) -> list[str]:
+    """Return what is wished for that passages may lack though they are near to the question.
+
+    Nearness tells what a passage is about, and not that it has an example, all that is compared,
+    a number, or the version somebody names.
+    """
+    wishes = beyond_form(view.response_notes)
+    if asks_several(question) or (view.retrieval_k or 0) > settings.SEARCH_RESULTS_LIMIT:
+        wishes.append("several places")
+    numbers = any(char.isdigit() for passage in passages[:BEST] for char in passage.text)
+    if asks_number(question) and not numbers:
+        wishes.append("a number")
+    return wishes if is_foreign else wishes + unmentioned(question, passages)
 
 
 def reason(error: str) -> str:

@@ -36,6 +36,11 @@ def after(stage: Stage, **payload: Any) -> Decision:
             [Role.GUARDRAILS, Role.ROUTER, Role.SEARCH],
         ),
         (Stage.INTAKE, {"search_quality": "excellent"}, [Role.AUGMENTATION]),
+        (
+            Stage.INTAKE,
+            {"search_quality": "excellent", "search_stats": {"unproven": ["example"]}},
+            [Role.EVALUATOR],
+        ),
         (Stage.INTAKE, {"search_quality": "good"}, [Role.EVALUATOR]),
         (Stage.INTAKE, {"route": Route.FALLBACK, "search_quality": "good"}, [Role.EVALUATOR]),
         (Stage.INTAKE, {"route": Route.FALLBACK, "enabled_routes": TWO_ROUTES}, [Role.FALLBACK]),
@@ -115,6 +120,34 @@ def test_stage_and_outcome_decide_how_the_turn_ends(
     stage: Stage, payload: dict[str, Any], status: Status
 ) -> None:
     assert after(stage, **payload).ends == status
+
+
+@pytest.mark.parametrize(
+    ("stage", "judged"),
+    [
+        (Stage.EVALUATOR, {"evaluation": {"sufficient": False, "missing": "an example"}}),
+        (Stage.QUALITY, {"quality_decision": "research", "quality_analysis": "an example"}),
+    ],
+)
+def test_what_a_search_missed_is_forgotten_as_a_fact_and_kept_with_its_query(
+    stage: Stage, judged: dict[str, Any]
+) -> None:
+    payload = judged | {"limitations": ["an example"], "search_rounds": 1}
+    decision = after(stage, canonical_question="how?", refined_query="how example", **payload)
+    assert decision.to == (Role.SEARCH,)
+    forgotten = {"limitations", "evaluation", "quality_analysis"}
+    assert {name for name, value in decision.notes.items() if value is None} == forgotten
+    first = {"query": "how?", "missing": "an example"}
+    assert decision.notes["tried_searches"] == [first, {"query": "how example"}]
+    again = after(
+        Stage.QUALITY,
+        tried_searches=decision.notes["tried_searches"],
+        quality_decision="research",
+        quality_analysis="a number",
+        refined_query="how many",
+    )
+    second = {"query": "how example", "missing": "a number"}
+    assert again.notes["tried_searches"] == [first, second, {"query": "how many"}]
 
 
 def test_who_leaves_a_clarification_hears_a_farewell() -> None:

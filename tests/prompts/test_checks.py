@@ -44,9 +44,8 @@ def test_every_prompt_of_docent_is_declared_and_renders() -> None:
 
 
 def test_a_prompt_of_ones_own_takes_part(own: Path) -> None:
-    (own / "evaluator.md").write_text(
-        written(question="What?", passages="[One., Two.]", languages="German")
-    )
+    given = {"question": "What?", "wishes": "brief", "tried": "one", "languages": "German"}
+    (own / "evaluator.md").write_text(written(**given, passages="[One., Two.]"))
     mine = next(checked_files())
     assert mine.path.parent == own
     assert mine.rendered is not None
@@ -57,7 +56,7 @@ def test_a_prompt_of_ones_own_takes_part(own: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
-        ("evaluator", written(question="What?"), "file and code differ in: languages, passages"),
+        ("evaluator", written(question="What?"), "file and code differ in: languages, passages, "),
         ("evaluator", "no user message", "needs one line `<!-- user -->`"),
         ("evaluator", "---\n: [\n---\n", "is not YAML"),
         ("evaluator", written("other", question="a", passages="b"), "must begin with the line"),

@@ -70,6 +70,29 @@ def test_the_model_is_told_which_languages_to_search_in(models: Scripted) -> Non
     assert "The passages are written in: German, English\n" in call.user
 
 
+def test_the_model_is_told_the_wishes_and_what_was_searched_for_in_vain(models: Scripted) -> None:
+    models.says("evaluator", verdict())
+    payload = {
+        "canonical_question": "Which?",
+        "search_results": PASSAGES,
+        "response_notes": ["with an example"],
+        "tried_searches": [{"query": "torque", "missing": "the unit"}, {"query": "torque Nm"}],
+    }
+    evaluate.perform(payload, models.model("evaluator"))
+    shown = models.server.ledger[0].user
+    assert all(text in shown for text in ("with an example", "torque\nthe unit", "torque Nm"))
+
+
+def test_the_model_is_shown_the_three_best_passages(models: Scripted) -> None:
+    models.says("evaluator", verdict())
+    results = [PASSAGES[0] | {"text": f"It is number {number}."} for number in range(1, 5)]
+    evaluate.perform(
+        {"canonical_question": "?", "search_results": results}, models.model("evaluator")
+    )
+    shown = models.server.ledger[0].user
+    assert [number for number in range(1, 5) if f"number {number}." in shown] == [1, 2, 3]
+
+
 def test_what_is_missing_is_said_before_the_verdict(models: Scripted) -> None:
     models.says("evaluator", verdict())
     payload = {"canonical_question": "Which?", "search_results": PASSAGES}

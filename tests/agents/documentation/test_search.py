@@ -133,3 +133,31 @@ def test_what_nobody_translated_is_searched_for_across_languages(
     payload = {"language": language, "translation_confidence": confidence}
     stats = search_writes("Wie oft wird entkalkt?", **payload)["search_stats"]
     assert stats["is_foreign"] is is_foreign
+
+
+@pytest.mark.parametrize(
+    ("question", "payload", "unproven"),
+    [
+        ("What is the machine descaled with quarterly?", {}, []),
+        ("What is the machine descaled with quarterly?", {"response_notes": ["2 lines"]}, []),
+        (
+            "What is the machine descaled with quarterly?",
+            {"response_notes": ["brief", "example", "beside the grinder"]},
+            ["example", "beside the grinder"],
+        ),
+        ("What is the machine descaled with quarterly?", {"retrieval_k": 12}, ["several places"]),
+        ("How much citric acid is the machine descaled with quarterly?", {}, ["a number"]),
+        (
+            "What is the machine descaled and rinsed with quarterly?",
+            {},
+            ["several places", "rinsed"],
+        ),
+        ("Is the T2 machine descaled quarterly with citric acid?", {}, ["t2"]),
+    ],
+)
+def test_what_is_wished_for_and_no_nearness_vouches_for_is_named(
+    question: str, payload: dict[str, Any], unproven: list[str]
+) -> None:
+    writes = search_writes(question, **payload)
+    assert writes["search_quality"] == "excellent"
+    assert writes["search_stats"]["unproven"] == unproven
