@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 MAGIC = b"GGUF"
 # Room for Docent's requests and the reply, in each slot.
 CONTEXT = 16_384
+CACHE = 8192  # MiB, as llama.cpp has it
 STOPPING = {signal.SIGINT, signal.SIGTERM}
 MISSING = (
     "The package xllamacpp is missing. Docent does not need it: install it into an environment of "
@@ -51,6 +52,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument(
         "--slots", type=int, default=1, help="requests at a time; each keeps its own prefix"
+    )
+    parser.add_argument(
+        "--cache-ram", type=int, default=CACHE, help="MiB for prefixes that left their slot; 0: off"
     )
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--context", type=int, default=CONTEXT, help="tokens of each slot")
@@ -89,6 +93,7 @@ def serve(path: Path, name: str, options: argparse.Namespace) -> None:
     params.model_alias = {name}
     params.port = options.port
     params.n_parallel = options.slots
+    params.cache_ram_mib = options.cache_ram
     params.n_ctx = options.context * options.slots
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
     # Returns when the weights are loaded, and serves in threads of its own.
