@@ -167,7 +167,8 @@ def _stands_alone(view: Message, read: Read) -> bool:
     """Whether rules read all there is in a message: one plain question, and nothing before it.
 
     It names something that documents speak of. A wish that can be read only in one of two languages
-    is left to the model, and so is what compares or collects.
+    is left to the model, and so is what compares or collects. A search in other words would ask a
+    model to find out.
     """
     text, question = _texts(view)
     known = (view.history, view.summary, view.facts, view.topic, view.open_clarification)
@@ -177,6 +178,7 @@ def _stands_alone(view: Message, read: Read) -> bool:
     ]
     return (
         not any(known)
+        and settings.SEARCH_EXPANSION == "off"
         and len(question) <= LONGEST_PLAIN
         and len(split_message(question)) == 1
         and readings[0] == readings[1]

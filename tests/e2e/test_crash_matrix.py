@@ -23,7 +23,8 @@ from tests.e2e.test_ingest_crashes import PATIENCE_SECONDS, Query, rows
 from tests.sensible import Sensible
 
 # Found well, but not so well that the evaluator need not look at it.
-QUESTION = "Where does the water go when I press the button?"
+# Misspelt and of two parts: rules can do no role's part.
+QUESTION = "Where does the watter go when I press the button, and why?"
 THINKING = ("translation", "essence", "guardrails", "router", "evaluator", "response", "quality")
 # Who is at work beside a search that dies may have to ask again: its call was under way.
 BESIDE_SEARCH = frozenset({"guardrails", "router"})
@@ -183,7 +184,7 @@ def test_what_a_search_kept_and_what_watchers_were_told_take_effect_once(
     docent: Docent, server: Sensible, deaths: Path
 ) -> None:
     lines = ("after_keeping search", "after_journal response", "after_telling response")
-    message = "Where does the water go if I press the button twice?"
+    message = "Where does the watter go if I press the button twice, and why?"
     reply = answered(docent, deaths, *lines, message=message)
     assert_once(docent, server, reply, beside=BESIDE_SEARCH)
     steps = docent.call("GET", f"/api/turns/{reply['turn_id']}/trace/").body["steps"]

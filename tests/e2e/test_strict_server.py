@@ -25,7 +25,7 @@ def docent(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def test_every_role_thinks_and_the_answer_is_cited(docent: Docent, server: ModelServer) -> None:
-    reply = docent.ask("How do I descale the heater?")
+    reply = docent.ask("How do I descalle the heater, and how often?")
     assert (reply["status"], reply["mode"]) == ("completed", "model")
     assert {each["citation_status"] for each in reply["citations"]} == {"verified"}
     steps = docent.call("GET", f"/api/turns/{reply['turn_id']}/trace/").body["steps"]
