@@ -254,7 +254,7 @@ def test_the_model_is_told_scope_and_strictness_once(models: Scripted, settings:
     (call,) = models.server.ledger
     assert "Its scope: shared calendars" in call.system
     assert "The assistant is for: Teamdesk" in call.system
-    assert "Strictness of this assistant: high." in call.system
+    assert "Strictness: high (" in call.system
     assert [word in call.user for word in (QUESTION, "How?", "Wie?")] == [True] * 3
 
 
