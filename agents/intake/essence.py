@@ -39,7 +39,7 @@ PROMPT = Prompt(
     "original",
     "message",
 )
-# Remarks of the history that a message may go on from, when no model says which.
+# Remarks of the history that a message may go on from.
 RELATED = 4
 # A question that compares or collects needs more passages than one that asks for a single fact.
 MORE = 4
@@ -48,7 +48,6 @@ LONGEST_PLAIN = 200
 MOST_NOTES, LONGEST_NOTE = 8, 80
 MOST_FACTS = 3
 LONGEST_TOPIC = 120
-LONGEST_MESSAGE = 300
 LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,4})?\Z")
 # What a model writes for the language of whatever message it is.
 ANY_LANGUAGE = "same"
@@ -74,19 +73,15 @@ class Message(View):
 
 
 class Essentials(BaseModel):
-    """The message as the model understands it; reasons stand before what follows from them."""
+    """The message as the model understands it; what decides stands before what follows from it."""
 
-    related: list[int]
+    context_type: Literal["new_topic", "follow_up", "clarification", "exit"]
     canonical_question: NonEmpty
-    context_type: Literal["new_topic", "follow_up", "clarification"]
-    reply: Literal["none", "search_again", "exit"]
     topic: str
     response_notes: list[str]
-    collects: bool
     facts: list[str]
     outdated: list[int]
     language_preference: str
-    clarification_message: str
     unclear: Literal[
         "none", "ambiguous_query", "missing_context", "multiple_topics", "vague_request"
     ]
@@ -245,42 +240,33 @@ def open_question_blocks(open_question: OpenQuestion | None) -> list[Block]:
 def _by_model(view: Message, essentials: Essentials) -> Writes:
     """What follows from the model's words, and from what is known better than by it."""
     question, open_question = view.text_eng or view.text, view.open_clarification
-    waiting = open_question is not None
-    if essentials.reply == "exit" and (waiting or not question.rstrip().endswith(ASKS)):
+    waiting, said = open_question is not None, essentials.context_type
+    if said == "exit" and (waiting or not question.rstrip().endswith(ASKS)):
         kind: SmallTalk = "giving_up" if waiting else "goodbye"
         return _beside_questions(view, kind, leaves=True)
-    completes = waiting and essentials.reply == "search_again"
-    context = "clarification" if completes else _context(essentials, view.history)
+    completes = waiting and said == "clarification"
+    follows = bool(view.history) and said in {"follow_up", "clarification"}
+    canonical = essentials.canonical_question
+    collects = wishes.asks_several(canonical)
     writes: Writes = {
-        "canonical_question": essentials.canonical_question,
-        "context_type": context,
-        "related_history": _related(essentials, context, view.history),
+        "canonical_question": canonical,
+        "context_type": said if completes else "follow_up" if follows else "new_topic",
+        "related_history": view.history[-RELATED:] if completes or follows else [],
         "response_notes": _notes(essentials, view.facts),
-        "retrieval_k": settings.SEARCH_RESULTS_LIMIT + MORE * essentials.collects,
+        "retrieval_k": settings.SEARCH_RESULTS_LIMIT + MORE * collects,
         "memory_updates": _memory_by_model(essentials, view.facts, view.text, question),
     }
     if completes:
         writes["clarification_result"] = "search_again"
     # A reply that completes the question settles it; "none of these" leaves it as it was.
-    settled = (
-        completes and open_question and essentials.canonical_question != open_question.question
-    )
+    settled = completes and open_question and canonical != open_question.question
     if essentials.unclear != "none" and not settled:
         writes |= {
             "needs_clarification": True,
             "clarification_reason": Reason(essentials.unclear),
-            "clarification_message": essentials.clarification_message[:LONGEST_MESSAGE],
+            "clarification_message": "",
         }
     return writes
-
-
-def _context(essentials: Essentials, history: Sequence[Remark]) -> str:
-    return "follow_up" if history and essentials.context_type != "new_topic" else "new_topic"
-
-
-def _related(essentials: Essentials, context: str, history: Sequence[Remark]) -> list[Remark]:
-    numbers = sorted({number for number in essentials.related if 0 < number <= len(history)})
-    return [] if context == "new_topic" else [history[number - 1] for number in numbers]
 
 
 def _memory_by_model(
