@@ -20,6 +20,7 @@ from agents.documentation.citations.check import SUPPORT, Evidence, within
 from agents.documentation.citations.markers import markers, normalised, without_markers
 from agents.documentation.citations.statements import pieces, without
 from agents.documentation.passages import with_heading, with_sources, without_own_list
+from agents.documentation.response import ANSWERS, Assignment, quote
 from agents.llm.model import Model
 from agents.names import Role
 from agents.words import ENGLISH, Phrase, content_words
@@ -32,7 +33,6 @@ PROMPT = Prompt(
     "wishes",
     "limitations",
     "passages",
-    "answer",
     "statements",
     "removed",
     "threshold",
@@ -84,6 +84,9 @@ class Judgement(BaseModel):
         "response",
         "citations_used",
         "sources_used",
+        "answer_form",
+        "suggested_actions",
+        "generation_confidence",
     ),
 )
 def judge(view: Answer, llm: Model) -> Writes:
@@ -91,7 +94,8 @@ def judge(view: Answer, llm: Model) -> Writes:
     verification = verify(view)
     if not verification.statements or verification.rejection():
         return review(view)
-    references = view.source_references
+    cited = {each.marker for each in view.citations_used}
+    references = [each for each in view.source_references if each.marker in cited]
     judgement = llm.ask(
         PROMPT,
         Judgement,
@@ -100,7 +104,6 @@ def judge(view: Answer, llm: Model) -> Writes:
         wishes="\n".join(view.response_notes),
         limitations="\n".join(view.limitations),
         passages=[Block("passage", with_heading(r), {"marker": r.marker}) for r in references],
-        answer=without_own_list(view.response),
         statements=_statements(verification),
         removed=[Block("removed", each) for each in verification.findings.get("removed", [])],
         threshold=str(settings.QUALITY_SCORE_THRESHOLD),
@@ -110,9 +113,15 @@ def judge(view: Answer, llm: Model) -> Writes:
         for number, statement in enumerate(verification.all_statements, start=1)
         if number in judgement.unsupported
     ]
+    # Not all can be wrong that stands in the passages word for word: such a verdict says nothing.
+    if verification.holds and len(wrong) == len(verification.statements):
+        return review(view)
     corrected = verification.without(wrong)
     writes: Writes = {"quality_score": judgement.score, "needs_clarification": False}
-    writes |= _decided(judgement, verification, view.canonical_question)
+    is_sure = (view.search_stats.get("certainty") or 0.0) >= ANSWERS
+    writes |= _decided(
+        judgement, verification, view.canonical_question, asks=bool(wrong) or not is_sure
+    )
     if writes.get("quality_decision") == "approve" and not wrong:
         corrected = corrected.reviewed()
         writes["citations_used"] = _reviewed(view.citations_used)
@@ -311,9 +320,18 @@ def _statements(verification: Verification) -> list[Block]:
     ]
 
 
-def _decided(judgement: Judgement, verification: Verification, question: str) -> Writes:
-    """The model's decision, as far as its own score allows it."""
+def _decided(
+    judgement: Judgement, verification: Verification, question: str, *, asks: bool
+) -> Writes:
+    """The model's decision, as far as its own score allows it.
+
+    Not `asks`: search is sure of the place and nothing said is wrong, so that nobody is asked for
+    more; the answer goes out with reservations.
+    """
     decision = judgement.decision
+    if decision == "clarify" and not asks:
+        analysis = judgement.analysis.strip()[:LONGEST]
+        return {"quality_decision": "approve_with_reservations", "quality_analysis": analysis}
     if decision == "clarify":
         return {
             "needs_clarification": True,
@@ -359,13 +377,22 @@ def _send_back_corrected(view: Answer, llm: Model, writes: Writes, wrong: Sequen
         return back | shortened
     last = view.quality_returns >= settings.MAX_QUALITY_RETRIES
     if last and not view.best_answer.get("quality_score"):
-        return {
-            "needs_clarification": True,
-            "clarification_reason": Reason.INSUFFICIENT_CONTEXT,
-            "clarification_message": "",
-            "quality_score": 0.0,
-        }
+        return _quotation(view, llm)
     return back | {"quality_score": 0.0}
+
+
+def _quotation(view: Answer, llm: Model) -> Writes:
+    """The place that search put first, where nothing is left of an answer."""
+    shared = {name: getattr(view, name) for name in Assignment.model_fields if hasattr(view, name)}
+    quoted = quote(Assignment(**shared))
+    if "response" not in quoted:
+        return quoted | {"quality_score": 0.0}
+    llm.tokens.replace(quoted["response"])
+    return {name: value for name, value in quoted.items() if name != "generation_error"} | {
+        "quality_score": quoted["generation_confidence"],
+        "quality_decision": "approve_with_reservations",
+        "quality_analysis": "",
+    }
 
 
 def _without_statements(view: Answer, wrong: Collection[str]) -> Writes | None:

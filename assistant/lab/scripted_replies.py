@@ -39,14 +39,16 @@ PLOTS: dict[str, dict[str, dict[str, Any]]] = {
     "answer": {},
     "tools": {},  # it asks for one with every reply
     "ask": {"router": CLARIFYING, "evaluator": UNSATISFIED},
-    "doubt": {"quality": {"decision": "clarify", "score": 0.1, "missing": LEAK}},
+    "doubt": {
+        "quality": {"decision": "clarify", "unsupported": [1], "score": 0.1, "missing": LEAK}
+    },
     "refuse": {"response": {"refuses": True}},
     "wander": {
         "router": {"route": "fallback", "confidence": 1.0},
         "quality": {"decision": "research", "score": 0.1, "refined_query": LEAK},
     },
     "return": {
-        "essence": {"unclear": "vague_request", "clarification_message": LEAK},
+        "essence": {"unclear": "vague_request"},
         "quality": {"decision": "regenerate", "score": 0.1, "analysis": LEAK},
     },
 }
@@ -171,7 +173,11 @@ class Obedient:
             return Response(values if isinstance(values, str) else json.dumps(values))
         plot = PLOTS[self.plot].get(call.prompt, {})
         if isinstance(values, str):
-            text = f"DETAIL NEEDED: {LEAK}" if plot else f"{values} {_leaked(call)}\n\n{LEAK}"
+            text = (
+                f"DETAIL NEEDED: {LEAK}"
+                if plot
+                else f"As ordered: {values} {_leaked(call)}\n\n{LEAK}"
+            )
         else:
             text = json.dumps(_leaking(values, call) | plot, ensure_ascii=False)
         return Response(text, tool_calls=[TOOL] if self.plot == "tools" else [])
@@ -183,8 +189,8 @@ def ordered(call: Call) -> bool:
 
 
 def _leaked(call: Call) -> str:
-    """Return how the prompt begins, and the addresses."""
-    return f"{call.system[:120]} {LEAK}"
+    """Return how the prompt begins, in fewer words than an echo is told by, and the addresses."""
+    return f"{call.system[:60]} {LEAK}"
 
 
 def _leaking(values: dict[str, Any], call: Call) -> dict[str, Any]:

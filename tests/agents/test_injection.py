@@ -43,6 +43,11 @@ def obedient(call: Call) -> Response:
     return Response("The water drains into the lower tank." + LEAK)
 
 
+def reworded(call: Call) -> Response:
+    """A statement in other words than those of its passage, of which a model may find it wrong."""
+    return Response("The water then runs down to the lower of the tanks [C1].")
+
+
 def rendered(envelope: Envelope) -> str:
     """What a browser would show of the answer."""
     return str(answer_html(envelope.payload["response"], {}))
@@ -109,11 +114,14 @@ PORTAL = (
 
 
 def test_a_quality_that_obeys_sends_the_user_nowhere(sensible: Sensible) -> None:
-    sensible.says("quality", {"decision": "clarify", "score": 0.1, "missing": PORTAL + "x" * 1500})
+    sensible.says("response", reworded)
+    doubt = {"decision": "clarify", "unsupported": [1], "score": 0.1}
+    digits = " ".join(f"{number**9:x}" for number in range(100, 200))
+    sensible.says("quality", doubt | {"missing": f"{PORTAL} {digits}"})
     sensible.says("clarification", copied)
     envelope = ask(QUESTION)
     assert_words_alone(envelope)
-    assert "x" * 400 not in envelope.payload["response"]
+    assert digits[:400] not in envelope.payload["response"]
 
 
 def test_a_router_that_obeys_sends_the_user_nowhere(sensible: Sensible) -> None:
@@ -124,7 +132,9 @@ def test_a_router_that_obeys_sends_the_user_nowhere(sensible: Sensible) -> None:
 
 
 def test_a_clarification_that_obeys_a_harmless_quality_is_replaced(sensible: Sensible) -> None:
-    sensible.says("quality", {"decision": "clarify", "score": 0.1, "missing": "the size"})
+    sensible.says("response", reworded)
+    doubt = {"decision": "clarify", "unsupported": [1], "score": 0.1}
+    sensible.says("quality", doubt | {"missing": "the size"})
     sensible.says("clarification", {"message": PORTAL, "lead": "Do you mean:", "options": []})
     envelope = ask(QUESTION)
     assert envelope.status == Status.AWAITING_USER

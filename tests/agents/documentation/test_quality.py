@@ -145,6 +145,34 @@ def test_what_only_the_user_knows_is_asked_for(models: Scripted) -> None:
     assert writes["clarification_message"] == "Which machine?"
 
 
+def test_nobody_is_asked_where_search_is_sure_and_nothing_said_is_wrong(models: Scripted) -> None:
+    said = "Rinse the tank twice [C1]. Descaling takes about twenty minutes [C1]."
+    sure = by_model(models, said) | {"search_stats": {"certainty": 0.8}}
+    writes = judged(models, sure, decision="clarify", score=0.3, missing="Which machine?")
+    assert writes["needs_clarification"] is False
+    assert writes["quality_decision"] == "approve_with_reservations"
+    wrong = judged(models, sure, decision="clarify", unsupported=[1], missing="Which machine?")
+    assert wrong["needs_clarification"] is True
+
+
+def test_a_verdict_that_all_is_wrong_is_none_where_all_stands_word_for_word(
+    models: Scripted,
+) -> None:
+    payload = by_model(
+        models, "Rinse the tank twice [C1]. Descaling takes about twenty minutes [C1]."
+    )
+    writes = judged(models, payload, unsupported=[1, 2], score=0.1)
+    assert writes["quality_decision"] == "approve"
+
+
+def test_the_model_is_given_the_passages_that_are_cited(models: Scripted) -> None:
+    payload = by_model(models, "Descaling takes about twenty minutes [C1].")
+    assert len(payload["source_references"]) > 1
+    judged(models, payload)
+    call = models.server.ledger[-1]
+    assert call.user.count("<passage-") == 1
+
+
 def test_what_response_took_out_is_shown_and_counted(models: Scripted) -> None:
     noted = {"removed": ["Add salt to the tank."], "removed_markers": ["C7"], "uncited": 0}
     writes = judged(models, draft() | {"validation_result": noted})
@@ -209,14 +237,19 @@ def test_a_verified_statement_is_as_much_the_models_to_refuse(models: Scripted) 
     assert "Rinse" not in writes["response"]
 
 
-def test_an_answer_of_which_nothing_cited_is_left_is_sent_back_and_at_last_not_sent(
+def test_of_an_answer_of_which_nothing_cited_is_left_at_last_the_place_is_quoted(
     models: Scripted,
 ) -> None:
     payload = by_model(models, "Öffnen Sie den Deckel [C1].", language="de")
     first = judged(models, payload, unsupported=[1])
     assert (first["quality_decision"], first["quality_score"]) == ("regenerate", 0)
     last = judged(models, payload | {"quality_returns": 2}, unsupported=[1])
-    assert last["clarification_reason"] == "insufficient_context"
+    assert last["quality_decision"] == "approve_with_reservations"
+    assert "ffnen" not in last["response"]
+    assert {each["citation_status"] for each in last["citations_used"]} == {"verified"}
+    hopeless = payload | {"quality_returns": 2, "search_stats": {"certainty": 0.01}}
+    asked = judged(models, hopeless, unsupported=[1])
+    assert asked["clarification_reason"] == "insufficient_context"
     before = {"quality_returns": 2, "best_answer": {"response": "x", "quality_score": 0.4}}
     assert judged(models, payload | before, unsupported=[1])["needs_clarification"] is False
 
