@@ -14,6 +14,7 @@ from itertools import takewhile
 from statistics import fmean
 from typing import Any
 
+from django.conf import settings
 from rich.table import Table
 
 from agents import envelopes
@@ -25,7 +26,8 @@ from assistant.lab.model_server import CHARACTERS_A_TOKEN, Call, ModelServer
 from assistant.lab.rehearsal import COLLECTION, rehearsing
 from assistant.lab.scripted_replies import Sensible
 
-PATIENCE_SECONDS = 120.0
+# Beyond the deadline of a turn, after which somebody has to end it.
+PATIENCE_SECONDS = 30.0
 ROUNDS = ("first", "second")
 # First questions of a conversation as people type them, which the documentation answers.
 ORDINARY = (
@@ -86,7 +88,8 @@ def ask(text: str, collection: str) -> TimedTurn:
     memory = {"text": text, "collections": [collection], "owner": "bench"}
     turn = envelopes.start(memory, conversation_id=uuid.uuid4(), message_id=uuid.uuid4())
     first: float | None = None
-    for event in events.follow(turn.target_list, seconds=PATIENCE_SECONDS):
+    seconds = settings.TURN_DEADLINE_SECONDS + PATIENCE_SECONDS
+    for event in events.follow(turn.target_list, seconds=seconds):
         if event and event[1] == "token" and first is None:
             first = time.monotonic() - begin
         if event and event[1] == "workflow_complete":
