@@ -111,3 +111,41 @@ def test_the_documentation_counts_the_replies_that_were_judged() -> None:
     page = (settings.BASE_DIR / "docs" / "operating.md").read_text("utf-8")
     assert f"{judged['right']} are right, {judged['partly']} partly" in page
     assert f"{judged['wrong']} are wrong and look right" in page
+
+
+def judged_with_a_model() -> list[dict[str, Any]]:
+    lines = Path(__file__).with_name("judged_model_replies.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("row", "profile"), [("without a model", "extractive"), ("`MODEL_PROFILE=answer`", "answer")]
+)
+def test_the_documentation_counts_what_a_small_model_was_judged_to_be_worth(
+    row: str, profile: str
+) -> None:
+    replies = judged_with_a_model()
+    asked = {line["question"] for line in replies if line["profile"] == "answer"}
+    mine = [line for line in replies if line["profile"] == profile and line["question"] in asked]
+    assert len(mine) == len(asked)
+    cells = [
+        str(Counter(line["judged"] for line in mine if line["answerable"] is able)[word])
+        for able, words in (
+            (True, ("right", "partly", "closest", "wrong")),
+            (False, ("right", "wrong")),
+        )
+        for word in words
+    ]
+    page = (settings.BASE_DIR / "docs" / "models.md").read_text("utf-8")
+    assert f"| {row} | {' | '.join(cells)} |" in page
+
+
+def test_a_small_model_was_judged_right_more_often_and_declined_nothing() -> None:
+    right: Counter[str] = Counter()
+    replies = judged_with_a_model()
+    asked = {line["question"] for line in replies if line["profile"] == "answer"}
+    for line in replies:
+        if line["answerable"] and line["question"] in asked:
+            right[line["profile"]] += line["judged"] == "right"
+            assert line["kind"] in {"answered", "closest"}
+    assert right["answer"] > right["extractive"]
