@@ -19,6 +19,7 @@ from agents.attributes import (
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import normalised, without_markers
+from agents.documentation.citations.sense import is_no_language
 from agents.documentation.passages import searched_for, unmentioned
 from agents.intake.history import history_blocks
 from agents.llm.model import Model
@@ -173,6 +174,8 @@ def chosen(wording: Wording, candidates: Sequence[str]) -> list[str]:
         raise ModelFailure(
             Outcome.MALFORMED, "the clarification holds an address, a list, or far too much"
         )
+    if is_no_language(wording.message):
+        raise ModelFailure(Outcome.MALFORMED, "the clarification is in no language")
     if unknown := [number for number in wording.options if not 1 <= number <= len(candidates)]:
         raise ModelFailure(Outcome.MALFORMED, f"there is no option {unknown[0]} to offer")
     return [candidates[number - 1] for number in dict.fromkeys(wording.options)][:MOST_OPTIONS]

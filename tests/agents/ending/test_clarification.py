@@ -188,6 +188,7 @@ def test_without_any_document_it_says_so_instead_of_asking() -> None:
         {"options": [9]},
         {"message": "  "},
         {"message": "lang " * 400},
+        {"message": "asdf qwer zxcv uiop hjkl"},
     ],
 )
 def test_what_was_not_given_to_the_model_is_never_offered(
