@@ -30,6 +30,7 @@ NAMES = {
     "format": re.compile(
         r"response_format|json_schema|json_object|json schema|structured output|grammar"
     ),
+    "choice": re.compile(r"tool_choice|tool choice"),
     "stream": re.compile(r"\bstream(ing)?\b"),
     "system": re.compile(r"system[^.]{0,12} role|role[^.]{0,12}system|system message"),
 }
@@ -48,6 +49,7 @@ class Dialect:
     limit: str | None = LIMITS[0]
     format: str | None = FORMATS[0]
     bounds: bool = True  # of lists and texts, in the schema
+    choice: bool = True  # tools may be shown without being offered
 
     def parameters(self, name: str, request: Request) -> dict[str, Any]:
         """Return what `chat.completions.create` is called with for the model of this name."""
@@ -67,6 +69,15 @@ class Dialect:
         if request.schema and self.format:
             schema = request.schema if self.bounds else _unbounded(request.schema)
             parameters["response_format"] = _format(self.format, request.schema_name, schema)
+        return parameters | self._tools(request)
+
+    def _tools(self, request: Request) -> dict[str, Any]:
+        if not request.tools or not (request.may_call or self.choice):
+            return {}
+        # What a tool is given is held to its bounds when it is called.
+        parameters: dict[str, Any] = {"tools": [_unbounded(each) for each in request.tools]}
+        if not request.may_call:
+            parameters["tool_choice"] = "none"
         return parameters
 
     def _messages(self, request: Request, more: str) -> list[dict[str, Any]]:
@@ -91,6 +102,7 @@ class Dialect:
             "temperature": self.temperature,
             "bounds": bounded and self.format == FORMATS[0],
             "format": shaped and bool(self.format),
+            "choice": self.choice and bool(request.tools) and not request.may_call,
             "stream": self.stream,
             "system": self.system,
         }

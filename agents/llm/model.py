@@ -1,6 +1,6 @@
 """Model: how an agent asks a language model. Every call is journalled, priced and bounded."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from agents.llm.degeneration import Material
 from agents.llm.draft import Draft
 from agents.llm.journal import Entry, Subject
 from agents.llm.outcomes import ModelFailure, Outcome, most_telling, refuse_unusable, with_address
-from agents.llm.requests import Choice, Reply, Request
+from agents.llm.requests import Choice, Message, Reply, Request
 from agents.llm.retry import Listener, OnText, RetriesExhausted, nothing, send_with_retries
 from agents.llm.schema import THINKING, parse, repair, schema_of, with_more_tokens
 from agents.llm.token_stream import TokenStream
@@ -128,6 +128,43 @@ class Model:
             listener.restart()
             raise
 
+    def converse(
+        self,
+        prompt: Prompt,
+        messages: Sequence[Message],
+        tools: Sequence[Mapping[str, Any]],
+        /,
+        *,
+        may_call: bool = True,
+        documents: tuple[str, ...] = (),
+        **values: Any,
+    ) -> tuple[Reply, int]:
+        """Return what a model says after the prompt and these messages, and the id of its call.
+
+        It may want some of the `tools` called, as long as it `may_call` any. No earlier reply
+        stands for it: what follows from one happens. Raises ModelFailure.
+        """
+
+        def extended(request: Request) -> Request:
+            whole = (*request.messages, *messages)
+            return replace(request, messages=whole, tools=tuple(tools), may_call=may_call)
+
+        questions = [
+            replace(each, request=extended(each.request), comparable=extended(each.comparable))
+            for each in self._questions(prompt, values, None, documents)
+        ]
+
+        def attempt(question: Question) -> tuple[Reply, int]:
+            try:
+                return self._reply(question, Listener())
+            except ModelFailure as failure:
+                if failure.outcome is not Outcome.TRUNCATED:
+                    raise
+                roomier = question.changed(partial(with_more_tokens, THINKING))
+            return self._reply(roomier, Listener())
+
+        return self._first_answer(questions, attempt)
+
     def _questions(
         self,
         prompt: Prompt,
@@ -222,7 +259,7 @@ class Model:
             question.request,
             question.comparable.digest(),
             question.documents,
-            self.fresh,
+            timedelta(0) if question.request.tools else self.fresh,
             tuple(self.calls),
             question.mends,
         )
@@ -234,7 +271,9 @@ class Model:
             listener.add(reply.text)
         self.calls.append(stored.pk)
         try:
-            refuse_unusable(reply, whole=whole)
+            request = question.request
+            may_call = bool(request.tools) and request.may_call
+            refuse_unusable(reply, whole=whole, may_call=may_call)
         except ModelFailure as failure:
             self.journal.amend(stored.pk, failure)
             raise

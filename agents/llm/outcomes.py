@@ -114,12 +114,13 @@ def with_address(model: str) -> str:
     return f"{model} at {server.base_url}" if server else model
 
 
-def refuse_unusable(reply: Reply, *, whole: bool = True) -> None:
+def refuse_unusable(reply: Reply, *, whole: bool = True, may_call: bool = False) -> None:
     """Raise ModelFailure for a reply that is none.
 
     One that was cut at its limit is none when it must be `whole`, or was cut before its first word.
-    A model that is told that it repeated itself may do better; one that is only asked again, as for
-    what need not be whole, will not.
+    One that wants tools called says enough by that if it `may_call` them. A model that is told that
+    it repeated itself may do better; one that is only asked again, as for what need not be whole,
+    will not.
     """
     model = with_address(reply.model)
     match reply.finish_reason:
@@ -150,7 +151,7 @@ def refuse_unusable(reply: Reply, *, whole: bool = True) -> None:
             raise malformed(reply, "the reply says the same over and over", mendable=whole)
         case requests.ECHO:
             raise malformed(reply, "the reply repeats what the model was told", mendable=whole)
-    if not reply.text.strip():
+    if not reply.text.strip() and not (may_call and reply.tool_calls):
         raise ModelFailure(
             Outcome.EMPTY,
             f"{model}: the reply is empty; a model that thinks first needs more <ROLE>_MAX_TOKENS.",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-# {"role": "system" | "user" | "assistant", "content": …}, as OpenAI's chat API has them.
+# {"role": "system" | "user" | "assistant" | "tool", "content": …}, as OpenAI's chat API has them.
 Message = Mapping[str, Any]
 # Why a reply was not read to its end: it says the same over and over, says what it was asked with,
 # or is far longer than allowed.
@@ -25,10 +25,16 @@ class Request:
     temperature: float
     schema_name: str = ""
     schema: dict[str, Any] = field(default_factory=dict)  # JSON schema of the reply; {}: free text
+    tools: tuple[Mapping[str, Any], ...] = ()  # that it may want called, as the chat API has them
+    may_call: bool = True  # False: the tools are only there to understand what was said before
 
     def as_json(self) -> dict[str, Any]:
         """Return the request as JSON values, as it is kept."""
-        return asdict(self) | {"messages": list(self.messages)}
+        values = asdict(self) | {"messages": list(self.messages), "tools": list(self.tools)}
+        if not self.tools:
+            # As it was before there were tools: calls from then are found by their digest.
+            del values["tools"], values["may_call"]
+        return values
 
     def digest(self) -> str:
         """Return the SHA-256 of the request, in hex."""
@@ -47,7 +53,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A tool the model wants to be called, though none was offered: kept, never called."""
+    """A call of a tool that the model wants; one that no tools were offered is never made."""
 
     id: str
     name: str

@@ -79,13 +79,20 @@ def _strict(node: Any) -> Any:
     return strict
 
 
-def parse(text: str, shape: type[Shape], fault: Callable[[str], str] = broken) -> Shape:
+def parse(
+    text: str,
+    shape: type[Shape],
+    fault: Callable[[str], str] = broken,
+    *,
+    what: str = "the reply",
+) -> Shape:
     """Return the reply in its shape. Raises ModelFailure: EMPTY, MALFORMED or WRONG_SCHEMA.
 
-    `fault` returns in words why one of its texts is none, or nothing.
+    `fault` returns in words why one of its texts is none, or nothing. `what` is how the reply is
+    called in the message.
     """
     if not text.strip():
-        raise ModelFailure(Outcome.EMPTY, "the reply is empty")
+        raise ModelFailure(Outcome.EMPTY, f"{what} is empty")
     try:
         schema = shape.model_json_schema()
         read = _json(text)
@@ -95,19 +102,19 @@ def parse(text: str, shape: type[Shape], fault: Callable[[str], str] = broken) -
         return shape.model_validate(values)
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(map(str, each['loc'])) or 'the reply'}: {each['msg']}"
+            f"{'.'.join(map(str, each['loc'])) or what}: {each['msg']}"
             for each in error.errors()[:PROBLEMS]
         )
         raise ModelFailure(
             Outcome.WRONG_SCHEMA,
-            f"the reply does not have the shape asked for: {problems}",
+            f"{what} does not have the shape asked for: {problems}",
             reply=text,
         ) from error
     # Also for a number of too many digits, and for brackets nested without end.
     except (ValueError, RecursionError) as error:
         raise ModelFailure(
             Outcome.MALFORMED,
-            f"the reply is not JSON ({error}): {text.strip()[:SHOWN]!r}",
+            f"{what} is not JSON ({error}): {text.strip()[:SHOWN]!r}",
             reply=text,
         ) from error
 
