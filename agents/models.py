@@ -1,4 +1,4 @@
-"""Models of a turn: the envelope, its steps, its faults, and what language models were asked."""
+"""Models of a turn: the envelope, its steps and faults, what models were asked and tools did."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -12,6 +12,7 @@ from django.utils.timezone import now
 
 from agents.llm.outcomes import Outcome
 from agents.names import Role, Status
+from agents.tools.tool import ToolOutcome
 
 
 def choices(words: type[Role] | type[Status]) -> list[tuple[str, str]]:
@@ -270,6 +271,56 @@ class ModelCall(models.Model):
         return f"{self.role} asked {self.model}: {self.outcome}"
 
 
+class ToolRun(models.Model):
+    """What came of one call of a tool: journal, trace and figures in one row."""
+
+    class Gain(models.TextChoices):
+        """How little a call brought that went well."""
+
+        SOMETHING = "", "something"
+        EMPTY = "empty", "nothing found"
+        NOTHING_NEW = "nothing_new", "nothing more to be had"
+
+    envelope = models.ForeignKey(Envelope, on_delete=models.CASCADE, related_name="tool_runs")
+    step_number = models.PositiveIntegerField()
+    number = models.PositiveIntegerField()  # place among the calls of the step
+    round = models.PositiveSmallIntegerField(default=0)  # of the loop; 0: called by rules
+    # The call of a model whose reply asked for it.
+    model_call = models.ForeignKey(ModelCall, on_delete=models.SET_NULL, null=True, blank=True)
+    role = models.CharField(max_length=16)
+    tool = models.CharField(max_length=64)  # as the model called it; it may not exist
+    # By name; of what could not be understood, the beginning as a text.
+    arguments = models.JSONField(default=dict)
+    outcome = models.CharField(
+        max_length=16, choices=[(each.value, each.value) for each in ToolOutcome]
+    )
+    result = models.JSONField(null=True, blank=True)  # whole
+    gain = models.CharField(max_length=12, choices=Gain, blank=True, default=Gain.SOMETHING)
+    error = models.TextField(blank=True)  # for the model
+    error_id = models.CharField(max_length=32, blank=True)  # of the fault, for people
+    attempts = models.PositiveSmallIntegerField(default=0)  # 0: it was not run
+    seconds = models.FloatField(default=0.0)
+    # Of the step, the call and how often it came before: found when the step is done again.
+    key = models.CharField(max_length=64)
+    # Of the turn and the call: whoever did it has this key, and nobody else can.
+    effect_key = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 unique
+    # The call that had the effect already; this one was not made.
+    repeats = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True)
+    created = models.DateTimeField(default=now)
+
+    class Meta:
+        verbose_name = "tool call"
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(fields=("key",), name="tool_run_once_per_call_of_a_step"),
+            models.UniqueConstraint(fields=("effect_key",), name="tool_effect_once_per_turn"),
+        )
+        indexes = (models.Index(fields=("created",), name="tool_run_by_time"),)
+
+    def __str__(self) -> str:
+        return f"{self.role} called {self.tool}: {self.outcome}"
+
+
 class Price(models.Model):
     """What a model costs here, in place of the published price."""
 
@@ -298,4 +349,4 @@ class Budget(models.Model):
         return f"{self.owner}: {self.usd_per_day} USD a day"
 
 
-__all__ = ["Budget", "Envelope", "Fault", "ModelCall", "Price", "Step"]
+__all__ = ["Budget", "Envelope", "Fault", "ModelCall", "Price", "Step", "ToolRun"]

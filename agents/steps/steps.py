@@ -23,6 +23,8 @@ from agents.steps.doorbell import take_command, wait_command
 from agents.steps.events import Command, send
 from agents.steps.records import Claim, Conclusion, claim_ready, record, record_all
 from agents.steps.step_lease import LEASES, retry_outage
+from agents.tools import toolbox
+from agents.tools.toolbox import Toolbox
 from knowledge.postgres_text import storable
 
 log = logging.getLogger(__name__)
@@ -79,7 +81,7 @@ def run_agent(claim: Claim) -> Conclusion:
     events.publish(
         claim.stream, "agent_start", role=claim.role, step=claim.number, attempt=claim.attempt
     )
-    with model_context.model_of(claim) as llm:
+    with model_context.model_of(claim) as llm, toolbox.lend(Toolbox.of(claim)):
         return Conclusion(REGISTRY[claim.role].perform(claim.payload, llm))
 
 

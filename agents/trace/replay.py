@@ -29,6 +29,8 @@ from agents.steps.records import (
     payload_after_decision,
     payloads_before,
 )
+from agents.tools import toolbox
+from agents.tools.toolbox import Toolbox
 from agents.trace.usage import REPLAY, calls_of, dollars
 from agents.words import ENGLISH
 from knowledge.providers import parse_model_name, provider_names
@@ -233,7 +235,14 @@ class Replay:
             return self._add(role, original, result, STORED)
         step_journal = StepJournal(self.envelope.pk, number, self.calls)
         llm = self._model(role, original, calls, step_journal)
-        with model_context.lend(llm, role) as own:
+        # Of a step that nobody did then, no tool has done anything either.
+        found = Toolbox(
+            self.envelope.pk,
+            number or 0,
+            toolbox.caller(role, self.envelope.pk, payload),
+            is_live=False,
+        )
+        with model_context.lend(llm, role) as own, toolbox.lend(found):
             result = REGISTRY[role].perform(payload, own)
         return self._add(role, original, result, step_journal=step_journal)
 
