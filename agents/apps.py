@@ -32,7 +32,9 @@ HOOKS = (
     "agents.llm.journal",
 )
 # Declare prompts, which are checked, and no role imports them.
-PROMPTS = ("agents.llm.trial", "agents.llm.speed")
+PROMPTS = ("agents.llm.trial", "agents.llm.speed", "agents.tools.loop")
+# Declare the tools that roles may have called.
+TOOLS: tuple[str, ...] = ()
 
 
 class AgentsConfig(AppConfig):
@@ -53,6 +55,6 @@ class AgentsConfig(AppConfig):
         refuse_conflicts(PARALLEL_ROLES)
         for name in HOOKS:
             import_module(name).register()
-        for name in PROMPTS:
+        for name in (*PROMPTS, *TOOLS):
             import_module(name)
         register(prompts_fit)

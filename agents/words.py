@@ -190,6 +190,10 @@ class Phrase(StrEnum):
         "This question took longer than it may, so I stopped. Please try again or ask something "
         "narrower. If it happens again, give the support team this error number: {error_id}."
     )
+    TOOLS_FAILED = (
+        "I could not look everything up, so this may be incomplete. If it happens again, give the "
+        "support team this error number: {error_id}."
+    )
     CANCELLED = "I stopped working on this question, as you asked."
 
     HELP_ANY = "I answer questions from documents and show where each answer is written."
