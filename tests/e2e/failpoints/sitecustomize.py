@@ -147,6 +147,36 @@ def of_journal(journal: Any) -> None:
     wrap(journal, "store_reply", after("after_journal"))
 
 
+def of_flight(flight: Any) -> None:
+    """Have the threads of tools work for the role that had them called."""
+
+    def beginning(act: Act) -> Act:
+        def acting(self: Any, tool: str, use: Act, seconds: float) -> None:
+            role = at_work()
+
+            def using() -> Any:
+                working.role = role
+                return use()
+
+            act(self, tool, using, seconds)
+
+        return acting
+
+    wrap(flight.Flight, "__init__", beginning)
+
+
+def of_tool_call(tool_call: Any) -> None:
+    """Put moments after a tool was used, and after what it did was written down."""
+    wrap(tool_call.Attempt, "_use", after("after_use"))
+    wrap(tool_call.Attempt, "__call__", after("after_call"))
+
+
+def of_tool_journal(tool_journal: Any) -> None:
+    """Put moments around looking for earlier calls, and just before an effect's commit."""
+    wrap(tool_journal, "find", before("before_calls"))
+    wrap(tool_journal, "require_step", after("before_commit_of_effect"))
+
+
 def of_events(events: Any) -> None:
     """Put a moment after watchers were told a piece of the answer."""
 
@@ -263,6 +293,9 @@ PATCHES: dict[str, Callable[[Any], None]] = {
     "agents.manager": of_manager,
     "agents.envelopes": of_envelopes,
     "agents.llm.journal": of_journal,
+    "agents.tools.flight": of_flight,
+    "agents.tools.tool_call": of_tool_call,
+    "agents.tools.tool_journal": of_tool_journal,
     "agents.steps.events": of_events,
     "knowledge.search.cache": of_recent,
     "knowledge.ingestion.job_lease": of_holding,
