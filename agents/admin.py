@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
@@ -15,15 +15,18 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.text import Truncator
+from django.utils.timezone import now
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from agents.api import UsageQuery
 from agents.llm.outcomes import UNHEARD, Outcome
-from agents.models import Budget, Envelope, Fault, ModelCall, Price
+from agents.models import Budget, Envelope, Fault, ModelCall, Price, ToolRun
 from agents.names import Status
+from agents.tools.tool import ToolOutcome
 from agents.trace.metrics import overview
 from agents.trace.queues import LATE_SECONDS
+from agents.trace.tool_use import runs_by_step, tool_figures
 from agents.trace.trace import timeline
 from agents.trace.usage import PARTS, calls_of, figures, usage_of_calls
 from knowledge.providers import parse_model_name, provider_names
@@ -36,6 +39,7 @@ STATUS_COLOURS: dict[str, str] = {
     Status.EXPIRED: "warning",
     Status.FAILED: "danger",
 }
+FIGURES_WINDOW = timedelta(days=30)
 EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
@@ -63,11 +67,13 @@ class EnvelopeAdmin(RecordAdmin):
         calls = list(calls_of(row.pk).defer("request", "reply"))
         spans = timeline(row, list(row.steps.all()), calls)
         payload = sorted(row.payload.items())
+        runs = runs_by_step(row.pk)
         return {
             "row": row,
             "question": row.memory.get("text", ""),
             "spans": [
-                (span, pretty(span.step.output) if span.step.output else "") for span in spans
+                (span, pretty(span.step.output) if span.step.output else "", runs[span.step.number])
+                for span in spans
             ],
             "payload": [(name, pretty(value)) for name, value in payload if value not in EMPTY],
             "empty": [name for name, value in payload if value in EMPTY],
@@ -225,6 +231,50 @@ class ModelCallAdmin(RecordAdmin):
     def took(self, call: ModelCall) -> str:
         """Milliseconds until the reply was there."""
         return f"{call.seconds * 1000:,.0f}\N{NO-BREAK SPACE}ms"
+
+
+@admin.register(ToolRun)
+class ToolRunAdmin(RecordAdmin):
+    """Tool calls: what was given, what came back whole, and how often each tool fails."""
+
+    record_template = "agents/tool_run.html"
+    list_before_template = "agents/tool_figures.html"  # type: ignore[assignment]  # Unfold: None
+    list_display = ("created", "role", "tool", "state", "attempts", "took")
+    list_display_links = ("created", "tool")
+    list_filter = ("outcome", "role", "tool", "created")
+    search_fields = ("envelope__id", "tool", "error", "error_id")
+    search_help_text = "Id of a turn, name of a tool, error number, or words of an error"
+    date_hierarchy = "created"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ToolRun]:
+        """Calls without what was given and returned, which only their own pages show."""
+        runs: QuerySet[ToolRun] = super().get_queryset(request)
+        return runs.defer("arguments", "result")
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """Show the figures of each tool above the calls."""
+        context: Any = {"tool_figures": tool_figures(now() - FIGURES_WINDOW)}
+        return super().changelist_view(request, context | (extra_context or {}))
+
+    def record(self, row: Any) -> dict[str, Any]:
+        """Return the call with its two sides as text."""
+        return {"row": row, "arguments": pretty(row.arguments), "result": pretty(row.result)}
+
+    @display(
+        description="Outcome",
+        ordering="outcome",
+        label={each.value: "success" if each == "ok" else "danger" for each in ToolOutcome},
+    )
+    def state(self, run: ToolRun) -> tuple[str, str]:
+        """What it came to."""
+        return run.outcome, run.outcome
+
+    @display(description="Took", ordering="seconds")
+    def took(self, run: ToolRun) -> str:
+        """Milliseconds until it was done."""
+        return f"{run.seconds * 1000:,.0f}\N{NO-BREAK SPACE}ms"
 
 
 class PriceForm(forms.ModelForm):

@@ -13,6 +13,7 @@ from agents.attributes import Source
 from agents.documentation.passages import source_list
 from agents.models import Envelope
 from agents.names import Status
+from agents.trace.tool_use import used_tools
 from agents.trace.usage import usage_of_turn
 from agents.words import ENGLISH
 from conversations.models import Conversation
@@ -65,7 +66,7 @@ def reply(envelope: Envelope) -> dict[str, Any]:
         "sources": payload.get("sources_used", []) if answered else [],
         "citations": payload.get("citations_used", []) if answered else [],
         "suggested_actions": payload.get("suggested_actions", []),
-        "used_tools": payload.get("used_tools", []),
+        "used_tools": used_tools(envelope.pk),
         "confidence": payload.get("generation_confidence") if answered else None,
         "mode": payload.get("mode", "extractive"),
         "error_id": envelope.error_id or None,

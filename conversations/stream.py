@@ -83,8 +83,9 @@ class EventsView(APIView):
     def get(self, request: Request, turn_id: uuid.UUID) -> HttpResponseBase:
         """Follow a turn until `workflow_complete`, which brings the reply of `POST /api/chat/`.
 
-        Other events: `workflow_start`, `agent_start`, `agent_complete`, `token` (`replaces`: what
-        was told before is void), `error`, and `gap`: what came before is gone, the reply is not.
+        Other events: `workflow_start`, `agent_start`, `agent_complete`, `tool_call_start`,
+        `tool_call_complete`, `token` (`replaces`: what was told before is void), `error`, and
+        `gap`: what came before is gone, the reply is not.
         204: everything was told before; a browser then stays away.
         """
         after = request.headers.get("Last-Event-ID", "") or FIRST

@@ -34,6 +34,8 @@ class Progress:
             self.activity = f"{data['role']} …"
             if data["attempt"] > 1:
                 self.note = f"{data['role']} begins again, attempt {data['attempt']}"
+        elif name == "tool_call_start":
+            self.activity = f"{data['role']}: {data['tool'] or 'a tool that is not there'} …"
         elif name == "agent_complete":
             self.done.append(f"{data['role']} {data['seconds'] * 1000:.0f} ms")
         elif name == "token":

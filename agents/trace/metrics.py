@@ -1,7 +1,8 @@
 """Metrics: queues, turns under way and servers, as pages and Prometheus are shown them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from django.conf import settings
 from django.db import Error
@@ -14,7 +15,9 @@ from prometheus_client.registry import Collector
 from agents.models import Envelope
 from agents.names import Status
 from agents.steps import presence
+from agents.tools.tool import ToolOutcome
 from agents.trace.queues import WINDOW, Queue, State, all_queues, announcements
+from agents.trace.tool_use import tool_figures
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Overview:
     sweepers: int | None  # None: Redis is away
     turns_limit: int
     turns_limit_per_key: int
+    tools: list[dict[str, Any]] = field(default_factory=list)  # see `tool_figures`
     window_seconds: int = int(WINDOW.total_seconds())
 
     @property
@@ -53,6 +57,7 @@ def overview() -> Overview:
         sweepers=None if workers is None else len(sweepers),
         turns_limit=settings.MAX_TURNS,
         turns_limit_per_key=settings.MAX_TURNS_PER_KEY,
+        tools=tool_figures(now() - WINDOW),
     )
 
 
@@ -71,7 +76,7 @@ class OverviewCollector(Collector):
             return [servers]
         servers.add_metric(["postgresql"], 1)
         servers.add_metric(["redis"], int(state.redis))
-        return [servers, *_of_turns(state), *_of_queues(state.queues)]
+        return [servers, *_of_turns(state), *_of_queues(state.queues), *_of_tools(state.tools)]
 
 
 def exposition() -> bytes:
@@ -114,6 +119,28 @@ def _of_queues(queues: list[Queue]) -> Iterator[Metric]:
                 if seconds is not None:
                     family.add_metric([queue.name, quantile], seconds)
     yield from (steps, oldest, consumers, deaf, done, failed, degraded, wait, run)
+
+
+def _of_tools(rows: list[dict[str, Any]]) -> Iterator[Metric]:
+    calls = GaugeMetricFamily(
+        "docent_recent_tool_calls",
+        "Calls of tools in the last 15 minutes.",
+        labels=["tool", "outcome"],
+    )
+    rate = GaugeMetricFamily(
+        "docent_recent_tool_failure_rate", "Failures among them, from 0 to 1.", labels=["tool"]
+    )
+    seconds = GaugeMetricFamily(
+        "docent_recent_tool_seconds", "Time that tools took.", labels=["tool", "quantile"]
+    )
+    for row in rows:
+        for outcome in ToolOutcome:
+            calls.add_metric([row["name"], outcome], row[f"{outcome}_calls"])
+        rate.add_metric([row["name"]], row["failure_rate"])
+        for quantile, figure in (("0.5", "p50_seconds"), ("0.95", "p95_seconds")):
+            if row[figure] is not None:
+                seconds.add_metric([row["name"], quantile], row[figure])
+    yield from (calls, rate, seconds)
 
 
 def _gauge(name: str, about: str, value: float) -> Metric:

@@ -10,9 +10,10 @@ from django.utils.timezone import now
 
 from agents.contract import REGISTRY
 from agents.llm.outcomes import UNHEARD, Outcome
-from agents.models import Envelope, ModelCall, Step
+from agents.models import Envelope, ModelCall, Step, ToolRun
 from agents.names import Role
 from agents.steps.records import Payload, payloads_before
+from agents.trace import tool_use
 from agents.trace.usage import FREE, calls_of, dollars, usage_of_calls, usage_of_turn
 
 PASSAGE = (
@@ -83,6 +84,7 @@ def trace(envelope: Envelope, *, staff: bool = False) -> dict[str, Any]:
     calls: dict[int | None, list[ModelCall]] = defaultdict(list)
     for call in calls_of(envelope.pk):
         calls[call.step_number].append(call)
+    runs = tool_use.runs_by_step(envelope.pk)
     payload = envelope.payload
     return {
         "turn_id": str(envelope.pk),
@@ -101,6 +103,7 @@ def trace(envelope: Envelope, *, staff: bool = False) -> dict[str, Any]:
         "usage": usage_of_turn(envelope.pk) | {"roles": _usage_by_role(envelope)},
         "steps": [
             _step(step, before, [_call(call, staff=staff) for call in calls[step.number]])
+            | _tools(calls[step.number], runs[step.number], staff=staff)
             for step, before in zip(steps, payloads, strict=True)
         ],
         "faults": [
@@ -139,6 +142,12 @@ def _step(step: Step, payload: Payload, calls: list[dict[str, Any]]) -> dict[str
         "cost_known": all(call["cost_known"] for call in calls),
         "error": step.error or None,
     }
+
+
+def _tools(calls: Sequence[ModelCall], runs: Sequence[ToolRun], *, staff: bool) -> dict[str, Any]:
+    """Return what tools did for a step, and for `staff` how a model came to have them called."""
+    done = {"tool_calls": [tool_use.as_json(run, staff=staff) for run in runs]}
+    return done | {"trajectory": tool_use.trajectory(calls, runs)} if staff else done
 
 
 def _cost(calls: list[dict[str, Any]]) -> float | None:

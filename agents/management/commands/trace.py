@@ -21,7 +21,7 @@ EMPTY: tuple[Any, ...] = (None, "", [], {})
 class Command(BaseCommand):
     """Prints a turn step by step."""
 
-    help = "Print what happened in a turn: every step, what it wrote, its model calls, its times."
+    help = "Print a turn: every step, what it wrote, its calls of models and tools, its times."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add TURN, --json and --full."""
@@ -80,6 +80,8 @@ def _steps(steps: list[dict[str, Any]], *, full: bool) -> Iterator[RenderableTyp
         yield _below(_wrote(step["wrote"], full=full), "" if step["mode"] else "dim")
         for call in step["model_calls"]:
             yield _below(f"↳ {_call(call)}", "cyan")
+        for tool in step["tool_calls"]:
+            yield _below(f"⚒ {_tool(tool, full=full)}", "magenta")
 
 
 def _below(text: str, style: str = "") -> RenderableType:
@@ -102,6 +104,16 @@ def _call(call: dict[str, Any]) -> str:
         parts.append(f"first token after {_ms(call['first_token_seconds'])} ms")
     parts += [f"before: {attempt.get('outcome')}" for attempt in call["attempts"]]
     return " · ".join(parts + ([call["error"]] if call["error"] else []))
+
+
+def _tool(tool: dict[str, Any], *, full: bool) -> str:
+    """One call of a tool in one line, and its result when everything is to be shown."""
+    given = _text(tool["arguments"])
+    given = given if full or len(given) <= TEXT_LENGTH else given[:TEXT_LENGTH] + "…"
+    parts = [f"{tool['tool']} {given}", f"{tool['outcome']} after {_ms(tool['seconds'])} ms"]
+    parts += ["done before"] if tool["repeats"] else []
+    parts += [tool["error"]] if tool["error"] else []
+    return " · ".join(parts) + (f"\n{_text(tool['result'])}" if full else "")
 
 
 def _search(search: dict[str, Any], *, full: bool) -> str:
