@@ -142,6 +142,7 @@ class SearchStats(TypedDict, total=False):
     cached: bool
     corrected: dict[str, str]  # words of the question that no document has → searched for instead
     is_foreign: bool  # searched across languages
+    absent: list[str]  # words of the question that no passage has; none across languages
     # What the question wishes for and the passages may lack, however near they are.
     unproven: list[str]
 

@@ -108,9 +108,14 @@ def _clarify(payload: Payload, *roles: Role) -> Decision | None:
 
 
 def _decline(payload: Payload) -> Decision | None:
-    """Decline what is clearly unsafe, and what is only suspected unless the documents answer it."""
+    """Decline what is clearly unsafe, and what is only suspected unless the documents answer it.
+
+    They do where search finds that they do, and every word of the question stands in them: they
+    speak of a guest and of tea, and of poisoning nobody.
+    """
     suspected = payload.get("guardrails_verdict") == "suspected"
-    if suspected and payload.get("search_quality") in ANSWERED:
+    absent = (payload.get("search_stats") or {}).get("absent")
+    if suspected and payload.get("search_quality") in ANSWERED and not absent:
         return None
     return _clarify(payload, Role.GUARDRAILS)
 

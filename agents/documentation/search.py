@@ -9,7 +9,7 @@ from django.conf import settings
 
 from agents.attributes import Passage
 from agents.contract import View, Writes, agent
-from agents.documentation.passages import as_context, fitting, unmentioned
+from agents.documentation.passages import absent, as_context, fitting, unmentioned
 from agents.intake.wishes import asks_number, asks_several, beyond_form
 from agents.names import Role
 from agents.words import ENGLISH
@@ -89,6 +89,7 @@ def find(view: Query) -> Writes:
             "used": len(used),
             "context_length": len(context),
             "average_score": average(p.cosine for p in used),
+            "absent": [] if is_foreign else sorted(absent(question, used)),
             "unproven": unproven(view, question, used, is_foreign=is_foreign)
             if results.quality == "excellent"
             else [],

@@ -41,7 +41,10 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
     "quality_returns": (0, 99),
     "best_answer": (None, {"response": "an answer", "quality_score": 0.6}),
     "clarification_rounds": (0, 99),
-    "search_stats": ({"chunks": 9, "unproven": []}, {"chunks": 0, "unproven": ["example"]}),
+    "search_stats": (
+        {"chunks": 9, "unproven": [], "absent": []},
+        {"chunks": 0, "unproven": ["example"], "absent": ["poison"]},
+    ),
     "clarification_reason": ("vague_request", "off_topic"),
     "clarification_requests": ({}, *({role.value: REQUEST} for role in Role)),
 }

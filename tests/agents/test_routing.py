@@ -194,9 +194,16 @@ def test_what_is_only_suspected_passes_when_the_documents_answer_it(
 
 
 @pytest.mark.parametrize("stage", [Stage.INTAKE, Stage.SEARCH])
-@pytest.mark.parametrize("found", [{}, {"search_quality": "poor"}])
+@pytest.mark.parametrize(
+    "found",
+    [
+        {},
+        {"search_quality": "poor"},
+        {"search_quality": "good", "search_stats": {"absent": ["poison"]}},
+    ],
+)
 def test_what_is_suspected_is_declined_when_the_documents_do_not_answer_it(
-    stage: Stage, found: dict[str, str]
+    stage: Stage, found: dict[str, Any]
 ) -> None:
     requests = {Role.GUARDRAILS.value: asked("system_abuse"), Role.SEARCH.value: asked()}
     verdict = {"guardrails_verdict": "suspected", "search_rounds": 1}

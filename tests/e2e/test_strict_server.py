@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from assistant.lab.model_server import ModelServer, serving
-from tests.e2e.conftest import Docent, furnished
+from tests.e2e.conftest import PAGES, Docent, furnished, take_in
 from tests.strict import KNOWN, strict
 
 
@@ -44,5 +44,6 @@ def test_what_it_refused_once_it_is_not_sent_again(docent: Docent, server: Model
 
 
 def test_documents_are_described_by_it(docent: Docent, server: ModelServer) -> None:
+    take_in(docent, PAGES, "teapot", "--describe")
     documents = docent.call("GET", "/api/documents/?collection=teapot").body["results"]
     assert {each["summary"] for each in documents} == {"They talked about the Teapot."}
