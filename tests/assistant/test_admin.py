@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from knox.models import AuthToken
 
-from agents.models import Budget, Envelope, Fault, ModelCall, Price
+from agents.models import Budget, Envelope, Fault, ModelCall, Price, ToolRun
 from agents.names import Status
 from conversations.models import Conversation
 from knowledge.models import (
@@ -30,9 +30,11 @@ from tests import factories
 
 KINDS: list[type[Model]] = [
     AuthToken, Budget, Collection, Conversation, Document, Entity, Envelope, Fault, GoldenQuestion,
-    Group, Ingest, ModelCall, Price, Receipt, Relation, User,
+    Group, Ingest, ModelCall, Price, Receipt, Relation, ToolRun, User,
 ]  # fmt: skip
-KEPT: list[type[Model]] = [Entity, Envelope, Fault, Ingest, ModelCall, Receipt, Relation]
+KEPT: list[type[Model]] = [
+    Entity, Envelope, Fault, Ingest, ModelCall, Receipt, Relation, ToolRun,
+]  # fmt: skip
 RECORDS: list[type[Model]] = [Conversation, Document, *KEPT]
 SCRIPT = "<script>alert(1)</script>"
 ATTRIBUTE = '" onmouseover="alert(1)'
@@ -68,6 +70,18 @@ def rows(db: None) -> None:
         citations_used=[factories.CITATION | {"title": SCRIPT, "quote": ATTRIBUTE}],
     )
     factories.model_call(answered, reply=SCRIPT, error=ATTRIBUTE, outcome="malformed")
+    ToolRun.objects.create(
+        envelope=answered,
+        step_number=1,
+        number=1,
+        role="response",
+        tool=SCRIPT,
+        arguments={"reason": SCRIPT},
+        outcome="execution",
+        result={"said": ATTRIBUTE},
+        error=ATTRIBUTE,
+        key="one",
+    )
     factories.failed_turn(talk, ValueError(SCRIPT))
     factories.turn(talk, status=Status.RUNNING)
 
