@@ -16,9 +16,9 @@ from agents.attributes import (
     Unit,
 )
 from agents.contract import View, Writes, llm_agent
-from agents.documentation.citations.check import SUPPORT, Evidence, within
+from agents.documentation.citations.check import SUPPORT, Evidence, within, words_of
 from agents.documentation.citations.markers import markers, normalised, without_markers
-from agents.documentation.citations.statements import pieces, without
+from agents.documentation.citations.statements import Piece, pieces, without
 from agents.documentation.passages import with_heading, with_sources, without_own_list
 from agents.documentation.response import ANSWERS, Assignment, quote
 from agents.llm.model import Model
@@ -288,8 +288,15 @@ def _body(answer: str, language: str) -> str:
 
 def _uncited(body: str, quotes: Sequence[str]) -> list[str]:
     """The claims without a marker that are no part of what is cited."""
-    claims = [each.statement for each in pieces(body) if each.claims and not each.markers]
-    return [each for each in claims if not any(within(each, quote) for quote in quotes)]
+    claims = [each for each in pieces(body) if each.claims and not each.markers]
+    return [each.statement for each in claims if not any(_is_part(each, quote) for quote in quotes)]
+
+
+def _is_part(piece: Piece, quote: str) -> bool:
+    """Whether a piece stands in a quote; of a row, which names its columns there, each word."""
+    if piece.kind == "row":
+        return set(words_of(piece.statement)) <= set(words_of(quote))
+    return within(piece.statement, quote)
 
 
 def _least(statuses: Iterable[CitationStatus]) -> CitationStatus:

@@ -27,6 +27,32 @@ def test_an_extractive_answer_to_the_point_is_approved() -> None:
     assert writes["validation_result"]["unsupported"] == 0
 
 
+def test_the_rows_of_a_table_that_is_quoted_are_cited() -> None:
+    rows = (
+        "- setting: `QUALITY_MODEL`; default: `GEN_MODEL`\n"
+        "- setting: `ROUTER_MODEL`; default: `none`"
+    )
+    table = (
+        "| setting | default |\n| --- | --- |\n"
+        "| `QUALITY_MODEL` | `GEN_MODEL` |\n| `ROUTER_MODEL` | `none` |\n[C1]"
+    )
+    material = {
+        "canonical_question": "What is QUALITY_MODEL by default?",
+        "language": "en",
+        "search_results": [PASSAGES[0] | {"text": rows}],
+    }
+    (reference,) = assemble(material)["source_references"]
+    quoted = {"response": table, "answer_form": "quoted", "generation_confidence": 0.9}
+    cited = {name: value for name, value in reference.items() if name != "text"}
+    writes = judge(
+        material
+        | {"source_references": [reference]}
+        | quoted
+        | {"citations_used": [cited | {"quote": rows, "citation_status": "verified"}]}
+    )
+    assert (writes["quality_decision"], writes["validation_result"]["uncited"]) == ("approve", 0)
+
+
 def test_the_closest_place_goes_out_with_reservations() -> None:
     writes = judge(draft() | {"answer_form": "closest"})
     assert writes["quality_decision"] == "approve_with_reservations"
