@@ -34,7 +34,7 @@ GIVEN = "--given"
 # A file of the state folder: which migrations the embedded database has had.
 NOTE = "migrated"
 # Of other packages a database may well know migrations that an update of theirs has squashed.
-OURS = frozenset({"agents", "conversations", "knowledge"})
+OURS = frozenset({"agents", "billing", "conversations", "knowledge"})
 
 
 class Unmigrated(SetupError):

@@ -106,7 +106,7 @@ def test_the_newest_frozen_copy_is_the_file(path: str) -> None:
 
 def own_tables() -> Iterator[str]:
     """Yield the tables of our models, without those Django makes between two of them."""
-    for label in ("agents", "conversations", "knowledge"):
+    for label in ("agents", "billing", "conversations", "knowledge"):
         yield from (model._meta.db_table for model in apps.get_app_config(label).get_models())
 
 

@@ -9,13 +9,23 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-PACKAGES = ("assistant", "conversations", "agents", "knowledge", "prompts")
+PACKAGES = ("assistant", "conversations", "agents", "billing", "knowledge", "prompts")
 # Django gives them their names, in each app anew; of these two each app has its own by intention.
 OF_DJANGO = frozenset({"__init__", "admin", "apps", "migrations", "models", "urls"})
 OF_EACH_APP = frozenset({"api", "errors"})
 # What the field calls by a gerund, and the ending of a turn.
 GERUNDS_OF_THE_FIELD = frozenset(
-    {"chunking", "drawing", "embedding", "encoding", "ending", "parsing", "routing", "streaming"}
+    {
+        "billing",
+        "chunking",
+        "drawing",
+        "embedding",
+        "encoding",
+        "ending",
+        "parsing",
+        "routing",
+        "streaming",
+    }
 )
 TINY = 30  # lines
 
