@@ -23,6 +23,7 @@ FOLDERS: dict[str, tuple[Role, ...]] = {
         Role.RESPONSE,
         Role.QUALITY,
     ),
+    "agents.support": (Role.BILLING,),
 }
 # What knowledge lets a model do, and what agents do when documents change.
 HOOKS = (
@@ -34,7 +35,7 @@ HOOKS = (
 # Declare prompts, which are checked, and no role imports them.
 PROMPTS = ("agents.llm.trial", "agents.llm.speed", "agents.tools.loop")
 # Declare the tools that roles may have called.
-TOOLS: tuple[str, ...] = ()
+TOOLS = ("agents.support.billing_tools",)
 
 
 class AgentsConfig(AppConfig):

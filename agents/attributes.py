@@ -91,6 +91,13 @@ class MemoryUpdates(Value):
     language_preference: Language | Literal[""] | None = None
 
 
+class StateUpdates(Value):
+    """What a role that acts for the user leaves behind in the conversation."""
+
+    billing_case_id: str = ""
+    context_flags: dict[str, bool] = {}
+
+
 class Wordings(Value):
     """How well search finds with a message alone, and with the question before it.
 
@@ -305,6 +312,7 @@ WORK: dict[str, Any] = {
     "suggested_actions": list[str],
     "route_hint": Route | None,
     "summary_update": SummaryUpdate,
+    "state_updates": StateUpdates,
 }
 
 # Written for people who read the trace: no agent, no table, no memory and no reply reads these.

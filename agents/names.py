@@ -20,6 +20,7 @@ class Role(StrEnum):
     QUALITY = "quality"
     CLARIFICATION = "clarification"
     MEMORY = "memory"
+    BILLING = "billing"
     FALLBACK = "fallback"
 
     @property
@@ -48,6 +49,7 @@ INSTANCES: dict[Role, int] = {
     Role.QUALITY: 1,
     Role.CLARIFICATION: 2,
     Role.MEMORY: 1,
+    Role.BILLING: 2,
     Role.FALLBACK: 1,
 }
 
@@ -69,10 +71,13 @@ KIND: dict[Role, str] = {
             Role.QUALITY,
             Role.CLARIFICATION,
             Role.MEMORY,
+            Role.BILLING,
         ),
         "LLM",
     ),
 }
+# Roles that work on one route alone: where it is closed, nobody needs to listen for them.
+ONLY_ON_ROUTE: dict[Role, str] = {Role.BILLING: "billing"}
 # Who asks language models: the LLM roles, and what is done for documents and for search.
 ENRICHMENT, EXPANSION = "enrichment", "expansion"
 MODEL_ASKERS = (*(role.value for role in Role if KIND[role] == "LLM"), ENRICHMENT, EXPANSION)
@@ -80,8 +85,10 @@ MODEL_ASKERS = (*(role.value for role in Role if KIND[role] == "LLM"), ENRICHMEN
 # Who asks GEN_MODEL, by MODEL_PROFILE. What `balanced` leaves to rules costs most tokens for what
 # rules do nearly as well; without a translation other languages than the documents' find little.
 PROFILES: dict[str, frozenset[str]] = {
-    "answer": frozenset({Role.RESPONSE.value}),
-    "balanced": frozenset({Role.TRANSLATION.value, Role.RESPONSE.value, Role.QUALITY.value}),
+    "answer": frozenset({Role.RESPONSE.value, Role.BILLING.value}),
+    "balanced": frozenset(
+        {Role.TRANSLATION.value, Role.RESPONSE.value, Role.QUALITY.value, Role.BILLING.value}
+    ),
     "full": frozenset(MODEL_ASKERS),
 }
 

@@ -260,6 +260,14 @@ class Phrase(StrEnum):
     INAPPROPRIATE = "I'd rather keep this respectful, and I'm glad to help with a question."
     OFF_TOPIC = "I'm sorry, I can't help with that topic."
 
+    YOUR_PLAN = "Your plan: {name}, {price_a_month} {currency} a month, since {started}."
+    YOUR_INVOICE = "Invoice {invoice} of {issued}: {amount} {currency}."
+    NO_ACCOUNT = "I find no account of yours here, so I can't look into plans, invoices or refunds."
+    CASE_OPENED = (
+        "Refund case {case} is open: {amount} {currency} of invoice {invoice}. It is decided by "
+        "{decided_by}."
+    )
+
     FALLBACK = "I can't help with that myself."
     ROUTE_DOCUMENTATION = "Ask a question about the documents"
     SUGGEST_HELP = "Type /help to see what I can do"
@@ -286,6 +294,13 @@ def capabilities(language: str) -> str:
     if scope:
         told.append(Phrase.SCOPE.in_language(language, scope=scope))
     return " ".join(told)
+
+
+def contact(language: str) -> str:
+    """Say how people are reached; that nothing is known of it where nothing is."""
+    if settings.SUPPORT_CONTACT:
+        return Phrase.CONTACT.in_language(language, contact=settings.SUPPORT_CONTACT)
+    return Phrase.NO_CONTACT.in_language(language)
 
 
 def language_noted(language: str, name: str) -> str:

@@ -19,6 +19,7 @@ DEFAULTS: dict[str, Choice] = {
     Role.TRANSLATION: Choice(max_tokens=3000),
     Role.RESPONSE: Choice(max_tokens=1500, temperature=0.2, timeout=60.0),
     Role.MEMORY: Choice(timeout=20.0),
+    Role.BILLING: Choice(max_tokens=1500, timeout=60.0),
     ENRICHMENT: Choice(max_tokens=1500, timeout=60.0),
     EXPANSION: Choice(max_tokens=400, temperature=0.2, timeout=8.0),
 }

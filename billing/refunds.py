@@ -23,6 +23,7 @@ from billing.models import (
     today,
 )
 
+CENT = Decimal("0.01")
 COOLING_OFF_DAYS = 14
 BUSINESS_DAYS = 5  # in which a case is decided
 PAID_BACK_DAYS = "7-10"  # after that
@@ -86,7 +87,9 @@ def open_case(
         with transaction.atomic():
             invoice = _locked(user_id, invoice_number)
             _refuse_terms(invoice, amount, reason, currency.strip().upper())
-            return _opened(invoice, amount=amount, reason=reason, description=description)
+            return _opened(
+                invoice, amount=amount.quantize(CENT), reason=reason, description=description
+            )
     except IntegrityError as error:
         if ONCE not in str(error):
             raise

@@ -43,6 +43,7 @@ STATE_EXCERPT = (
     "limitations",
     "route_hint",
     "context_flags",
+    "state_updates",
 )
 
 

@@ -175,6 +175,8 @@ def _store_learnt(conversation: Conversation, payload: dict[str, Any]) -> None:
         conversation.summary = folded["summary"]
         if folded["until"]:
             conversation.summarised_until = datetime.fromisoformat(folded["until"])
+    flags = (payload.get("state_updates") or {}).get("context_flags", {})
+    conversation.context_flags = {**conversation.context_flags, **flags}
     conversation.topic = updates.get("topic") or conversation.topic
     if (preferred := updates.get("language_preference")) is not None:
         conversation.language_preference = preferred

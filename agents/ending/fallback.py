@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 
-from django.conf import settings
-
 from agents.attributes import MemoryUpdates, SmallTalk
 from agents.contract import View, Writes, agent
 from agents.intake.exemplars import votes
 from agents.names import Role, Route
-from agents.words import ENGLISH, Phrase, capabilities, english_name, language_noted
+from agents.words import (
+    ENGLISH,
+    Phrase,
+    capabilities,
+    contact,
+    english_name,
+    language_noted,
+)
 from knowledge.errors import EmbeddingUnavailable
 
 MOST_EXAMPLES = 4
@@ -77,13 +82,6 @@ def _reply(view: Situation) -> str:
     if talk in EXPLAINED:
         told.append(capabilities(language))
     return " ".join(told)
-
-
-def contact(language: str) -> str:
-    """Say how people are reached; that nothing is known of it where nothing is."""
-    if settings.SUPPORT_CONTACT:
-        return Phrase.CONTACT.in_language(language, contact=settings.SUPPORT_CONTACT)
-    return Phrase.NO_CONTACT.in_language(language)
 
 
 def _abilities(view: Situation) -> str:

@@ -12,9 +12,10 @@ from typing import Any
 import redis
 from celery import bootsteps
 from celery.worker.consumer import Consumer
+from django.conf import settings
 from kombu.exceptions import KombuError
 
-from agents.names import Role
+from agents.names import ONLY_ON_ROUTE, Role
 from agents.steps.events import connection
 from agents.steps.step_lease import WORKER
 from knowledge.identifiers import INGEST_QUEUE
@@ -130,9 +131,17 @@ def consumers() -> dict[str, int]:
 
 
 def missing_roles() -> list[Role]:
-    """Return the roles whose queue nobody listens to. Raises redis.RedisError."""
+    """Return the roles whose queue nobody listens to. Raises redis.RedisError.
+
+    Roles of routes that are closed are not missed.
+    """
     listening = consumers()
-    return [role for role in Role if not listening.get(role.queue)]
+    return [role for role in needed_roles() if not listening.get(role.queue)]
+
+
+def needed_roles() -> list[Role]:
+    """Return the roles that a turn may come to."""
+    return [role for role in Role if ONLY_ON_ROUTE.get(role, "") in {"", *settings.ROUTES}]
 
 
 def missing_services() -> list[str]:

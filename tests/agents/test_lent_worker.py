@@ -33,7 +33,7 @@ def test_a_turn_ends_without_any_other_worker(begin: Begin) -> None:
 def test_it_says_that_it_listens_no_longer_when_it_ends() -> None:
     with lent_worker.working():
         pass
-    assert presence.missing_roles() == list(Role)
+    assert presence.missing_roles() == presence.needed_roles()
 
 
 def test_a_step_whose_bell_was_lost_is_done_all_the_same(begin: Begin) -> None:

@@ -92,15 +92,19 @@ def models_of(**environment: str) -> dict[str, str]:
 def test_a_profile_says_which_roles_ask_the_model_that_all_share() -> None:
     assert models_of(GEN_MODEL="a") == dict.fromkeys(MODEL_ASKERS, "a")
     assert models_of(GEN_MODEL="a", MODEL_PROFILE="full") == dict.fromkeys(MODEL_ASKERS, "a")
-    assert models_of(GEN_MODEL="a", MODEL_PROFILE="answer") == {"response": "a"}
+    assert models_of(GEN_MODEL="a", MODEL_PROFILE="answer") == {
+        "response": "a", "billing": "a",
+    }  # fmt: skip
     assert {*models_of(GEN_MODEL="a", MODEL_PROFILE="balanced")} == {
-        "translation", "response", "quality",
+        "translation", "response", "quality", "billing",
     }  # fmt: skip
 
 
 def test_a_roles_own_model_comes_before_the_profile() -> None:
     own = {"ROUTER_MODEL": "b", "RESPONSE_MODEL": "none"}
-    assert models_of(GEN_MODEL="a", MODEL_PROFILE="answer", **own) == {"router": "b"}
+    assert models_of(GEN_MODEL="a", MODEL_PROFILE="answer", **own) == {
+        "router": "b", "billing": "a",
+    }  # fmt: skip
 
 
 def test_a_profile_that_is_none_is_refused_with_those_there_are() -> None:
