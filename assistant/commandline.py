@@ -24,7 +24,8 @@ WITHOUT_SERVERS = frozenset(
 )  # fmt: skip
 ON_A_MIGRATED_DATABASE = frozenset(
     {"apikey", "calibrate", "changepassword", "chat", "createsuperuser", "delete", "evaluate",
-     "export", "import", "ingest", "models", "reindex", "replay", "serve", "trace", "workers"}
+     "export", "import", "ingest", "load_demo_billing", "models", "reindex", "replay",
+     "serve", "trace", "workers"}
 )  # fmt: skip
 ON_SCRATCH_SERVERS = frozenset({"bench", "chaos", "test"})
 # The only kind of `evaluate` that asks questions.

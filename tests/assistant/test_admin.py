@@ -1,5 +1,6 @@
 """Admin shows every kind of row, and changes none that is history."""
 
+from decimal import Decimal
 from http import HTTPStatus
 from typing import Any
 
@@ -15,6 +16,8 @@ from knox.models import AuthToken
 
 from agents.models import Budget, Envelope, Fault, ModelCall, Price, ToolRun
 from agents.names import Status
+from billing.models import Customer, Invoice, Plan, RefundCase, Subscription
+from billing.refunds import open_case
 from conversations.models import Conversation
 from knowledge.models import (
     Chunk,
@@ -27,10 +30,12 @@ from knowledge.models import (
     Relation,
 )
 from tests import factories
+from tests.billing.accounts import account
 
 KINDS: list[type[Model]] = [
-    AuthToken, Budget, Collection, Conversation, Document, Entity, Envelope, Fault, GoldenQuestion,
-    Group, Ingest, ModelCall, Price, Receipt, Relation, ToolRun, User,
+    AuthToken, Budget, Collection, Conversation, Customer, Document, Entity, Envelope, Fault,
+    GoldenQuestion, Group, Ingest, Invoice, ModelCall, Plan, Price, Receipt, RefundCase, Relation,
+    Subscription, ToolRun, User,
 ]  # fmt: skip
 KEPT: list[type[Model]] = [
     Entity, Envelope, Fault, Ingest, ModelCall, Receipt, Relation, ToolRun,
@@ -84,6 +89,9 @@ def rows(db: None) -> None:
     )
     factories.failed_turn(talk, ValueError(SCRIPT))
     factories.turn(talk, status=Status.RUNNING)
+    number = account(SCRIPT).number
+    wish = {"invoice_number": number, "reason": "other", "description": ATTRIBUTE}
+    open_case(SCRIPT, amount=Decimal(1), **wish)
 
 
 def state(document: Document, said: str) -> None:
