@@ -178,7 +178,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "knowledge",
-    "billing",
+    "agents.billing",
     "agents",
     "conversations",
     "assistant",

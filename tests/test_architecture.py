@@ -17,7 +17,7 @@ from knowledge.identifiers import INGEST_QUEUE
 
 ROOT = Path(__file__).parent.parent
 # Each may import those after it, and itself.
-PACKAGES = ("assistant", "conversations", "agents", "billing", "knowledge", "prompts")
+PACKAGES = ("assistant", "conversations", "agents", "knowledge", "prompts")
 LONGEST_FILE = 450
 OF_A_MODEL = ("MODEL", "SECOND_MODEL", "MAX_TOKENS", "TEMPERATURE", "TIMEOUT")
 BY_STRING = frozenset({"import_module", "import_string", "importlib", "import_from_string"})
@@ -28,7 +28,7 @@ BY_NAME = {
     "agents/steps/preload.py": "MODEL_TRANSPORT, before the first question",
     "assistant/apps.py": "Celery is set up once the settings are read",
     "assistant/lab/weights_server.py": "llama.cpp, which Docent neither needs nor installs",
-    "billing/business_days.py": "the library takes a sixth of a second, and few processes need it",
+    "agents/billing/business_days.py": "the library takes .17 s, and few processes need it",
     "conversations/apps.py": "models exist only once Django is ready",
     "knowledge/embedding/local.py": "EMBEDDING_RUNTIME: the runtime takes memory that few need",
     "knowledge/embedding/registry.py": "EMBEDDING_ENDPOINT: `openai`, where a model is asked",
@@ -40,7 +40,7 @@ TINY = {
     "assistant/celery.py": "Celery looks for it",
     "assistant/errors.py": "the errors of an app, needed before anything is installed",
     "assistant/management/commands/serve.py": "a command",
-    "billing/business_days.py": "a library that few processes need",
+    "agents/billing/business_days.py": "a library that few processes need",
     "knowledge/folder_lock.py": "what two that make files for all need",
     "knowledge/identifiers.py": "needed by the settings, before there are models",
     "knowledge/postgres_text.py": "what both agents and knowledge store has to be",

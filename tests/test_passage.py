@@ -18,7 +18,7 @@ from knowledge.parsing.dispatch import parse
 from tests.agents.turning import turn
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("assistant", "conversations", "agents", "billing", "knowledge", "prompts")
+PACKAGES = ("assistant", "conversations", "agents", "knowledge", "prompts")
 # More than a reader can keep in mind; each file that is added is a reason to ask where it belongs.
 MOST_OF_QUESTION, MOST_OF_PAGE = 59, 44
 PAGE = """# Teapots

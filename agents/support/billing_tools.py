@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
+from agents.billing import refunds
+from agents.billing.models import MOST_REFUNDED, CaseEvent, Invoice, RefundCase
 from agents.names import Role
 from agents.tools.tool import Arguments, Caller, Effect, Finding, RefusedArguments, tool
-from billing import refunds
-from billing.models import MOST_REFUNDED, CaseEvent, Invoice, RefundCase
 
 MOST_INVOICES = 24
 UNKNOWN_CUSTOMER = "Whoever is asking has no account here. Do not ask for an id: none would help."

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-PACKAGES = ("assistant", "conversations", "agents", "billing", "knowledge", "prompts")
+PACKAGES = ("assistant", "conversations", "agents", "knowledge", "prompts")
 # Django gives them their names, in each app anew; of these two each app has its own by intention.
 OF_DJANGO = frozenset({"__init__", "admin", "apps", "migrations", "models", "urls"})
 OF_EACH_APP = frozenset({"api", "errors"})

@@ -14,10 +14,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from knox.models import AuthToken
 
+from agents.billing.models import Customer, Invoice, Plan, RefundCase, Subscription
+from agents.billing.refunds import open_case
 from agents.models import Budget, Envelope, Fault, ModelCall, Price, ToolRun
 from agents.names import Status
-from billing.models import Customer, Invoice, Plan, RefundCase, Subscription
-from billing.refunds import open_case
 from conversations.models import Conversation
 from knowledge.models import (
     Chunk,
@@ -30,7 +30,7 @@ from knowledge.models import (
     Relation,
 )
 from tests import factories
-from tests.billing.accounts import account
+from tests.agents.billing.accounts import account
 
 KINDS: list[type[Model]] = [
     AuthToken, Budget, Collection, Conversation, Customer, Document, Entity, Envelope, Fault,

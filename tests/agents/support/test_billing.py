@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from agents.billing.models import RefundCase
 from agents.contract import REGISTRY, Result
 from agents.names import Role
 from agents.steps import presence
 from agents.steps.records import Claim
 from agents.tools import toolbox as toolbox_module
 from agents.tools.toolbox import Toolbox
-from billing.models import RefundCase
+from tests.agents.billing.accounts import account
 from tests.agents.tools.bench import asks, model_at, step_of, want
-from tests.billing.accounts import account
 from tests.conftest import Begin
 from tests.scripted import Response, Scripted
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
+from agents.billing.models import RefundCase
+from agents.billing.refunds import decide
 from agents.models import ToolRun
 from agents.names import Role
 from agents.tools.tool import tools_of
 from agents.tools.toolbox import Toolbox
-from billing.models import RefundCase
-from billing.refunds import decide
+from tests.agents.billing.accounts import account
 from tests.agents.tools.bench import again, step_of
-from tests.billing.accounts import account
 from tests.conftest import Begin
 
 WISH: dict[str, Any] = {"invoice": "INV-u123", "amount": "20.50", "reason": "overcharge"}

@@ -11,8 +11,8 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
-from billing.business_days import business_day_after
-from billing.models import (
+from agents.billing.business_days import business_day_after
+from agents.billing.models import (
     MOST_REFUNDED,
     CaseEvent,
     Customer,

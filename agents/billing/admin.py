@@ -10,8 +10,8 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from billing import refunds
-from billing.models import (
+from agents.billing import refunds
+from agents.billing.models import (
     CaseEvent,
     Customer,
     Invoice,

@@ -8,9 +8,9 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from billing.models import RefundCase
-from billing.refunds import decide, open_case
-from tests.billing.accounts import account
+from agents.billing.models import RefundCase
+from agents.billing.refunds import decide, open_case
+from tests.agents.billing.accounts import account
 
 pytestmark = pytest.mark.django_db
 

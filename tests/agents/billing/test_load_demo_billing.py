@@ -3,8 +3,8 @@
 import pytest
 from django.core.management import call_command
 
-from billing import refunds
-from billing.models import Invoice, Plan
+from agents.billing import refunds
+from agents.billing.models import Invoice, Plan
 
 pytestmark = pytest.mark.django_db
 

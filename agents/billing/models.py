@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.timezone import localdate, now
 
-from billing.business_days import has_calendar
+from agents.billing.business_days import has_calendar
 
 # What one case may be about, in the currency of the plan.
 MOST_REFUNDED = Decimal(1000)

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand
 from django.db import transaction
 from django.db.models import Model
 
-from billing.models import Customer, Invoice, Plan, Subscription
+from agents.billing.models import Customer, Invoice, Plan, Subscription
 
 PLANS = {"S": ("S 50 GB", "35.00"), "M": ("M 100 GB", "45.00"), "L": ("L Unlimited", "65.00")}
 # Of each user id: the plan, its first day, and the months of the invoices.

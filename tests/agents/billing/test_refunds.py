@@ -12,11 +12,11 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
-from billing import refunds
-from billing.business_days import business_day_after
-from billing.models import Plan, RefundCase, case_key
-from billing.refunds import RefusedRefund, comment_on, decide, open_case
-from tests.billing.accounts import account
+from agents.billing import refunds
+from agents.billing.business_days import business_day_after
+from agents.billing.models import Plan, RefundCase, case_key
+from agents.billing.refunds import RefusedRefund, comment_on, decide, open_case
+from tests.agents.billing.accounts import account
 
 pytestmark = pytest.mark.django_db
 TODAY = date(2025, 10, 30)

@@ -3,7 +3,7 @@
 from datetime import date
 from decimal import Decimal
 
-from billing.models import Customer, Invoice, Plan, Subscription
+from agents.billing.models import Customer, Invoice, Plan, Subscription
 
 
 def account(

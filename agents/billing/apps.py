@@ -6,4 +6,5 @@ from django.apps import AppConfig
 class BillingConfig(AppConfig):
     """The Django app of customers, plans, invoices and refund cases."""
 
-    name = "billing"
+    name = "agents.billing"
+    label = "billing"
