@@ -61,7 +61,7 @@ def test_of_an_order_that_every_model_obeys_nothing_comes_through(
     sensible.server.script = noted
     nothing = {"turns": len(PLOTS)} | dict.fromkeys(injection.COUNTS, 0)
     assert evaluate() == {"user": nothing, "document": nothing}
-    assert obeying >= set(MODEL_ASKERS) - {"memory", "enrichment", "expansion"}
+    assert obeying >= set(MODEL_ASKERS) - {"memory", "enrichment", "expansion", "billing"}
 
 
 def test_addresses_are_counted_where_nobody_takes_them_out(
