@@ -91,6 +91,10 @@ class MemoryUpdates(Value):
     language_preference: Language | Literal[""] | None = None
 
 
+# The flag of a conversation in which money is asked back.
+REFUND_IN_PROGRESS = "refund_in_progress"
+
+
 class StateUpdates(Value):
     """What a role that acts for the user leaves behind in the conversation."""
 

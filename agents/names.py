@@ -34,6 +34,14 @@ class Role(StrEnum):
         return f"{self.name}_CONCURRENCY"
 
 
+class Route(StrEnum):
+    """A way a question can be answered; `ROUTES` enables them, fallback is always there."""
+
+    DOCUMENTATION = "documentation"
+    BILLING = "billing"
+    FALLBACK = "fallback"
+
+
 INSTANCES: dict[Role, int] = {
     Role.MANAGER: 1,
     Role.COMMAND: 1,
@@ -77,7 +85,7 @@ KIND: dict[Role, str] = {
     ),
 }
 # Roles that work on one route alone: where it is closed, nobody needs to listen for them.
-ONLY_ON_ROUTE: dict[Role, str] = {Role.BILLING: "billing"}
+ONLY_ON_ROUTE: dict[Role, Route] = {Role.BILLING: Route.BILLING}
 # Who asks language models: the LLM roles, and what is done for documents and for search.
 ENRICHMENT, EXPANSION = "enrichment", "expansion"
 MODEL_ASKERS = (*(role.value for role in Role if KIND[role] == "LLM"), ENRICHMENT, EXPANSION)
@@ -91,13 +99,6 @@ PROFILES: dict[str, frozenset[str]] = {
     ),
     "full": frozenset(MODEL_ASKERS),
 }
-
-
-class Route(StrEnum):
-    """A way a question can be answered; `ROUTES` enables them, fallback is always there."""
-
-    DOCUMENTATION = "documentation"
-    FALLBACK = "fallback"
 
 
 class Status(StrEnum):

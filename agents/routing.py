@@ -34,6 +34,7 @@ class Stage(StrEnum):
     RESPONSE = "response"
     QUALITY = "quality"
     CLARIFICATION = "clarification"
+    BILLING = "billing"
     FALLBACK = "fallback"
 
 
@@ -111,11 +112,13 @@ def _decline(payload: Payload) -> Decision | None:
     """Decline what is clearly unsafe, and what is only suspected unless the documents answer it.
 
     They do where search finds that they do, and every word of the question stands in them: they
-    speak of a guest and of tea, and of poisoning nobody.
+    speak of a guest and of tea, and of poisoning nobody. A customer in anger is served, too: no
+    tool of billing reaches what is another's.
     """
     suspected = payload.get("guardrails_verdict") == "suspected"
     absent = (payload.get("search_stats") or {}).get("absent")
-    if suspected and payload.get("search_quality") in ANSWERED and not absent:
+    answered = payload.get("search_quality") in ANSWERED and not absent
+    if suspected and (answered or _is_billing(payload)):
         return None
     return _clarify(payload, Role.GUARDRAILS)
 
@@ -147,7 +150,7 @@ def essence(payload: Payload) -> Decision:
         return _send(Role.FALLBACK)
     if not settings.PARALLEL_INTAKE:
         return Decision(Stage.GUARDRAILS, (Role.GUARDRAILS, *_memory(payload)))
-    roles = (Role.GUARDRAILS, *_router(payload), Role.SEARCH, *_memory(payload))
+    roles = (Role.GUARDRAILS, *_router(payload), *_search(payload), *_memory(payload))
     return Decision(Stage.INTAKE, roles, notes={"search_rounds": 1})
 
 
@@ -161,6 +164,11 @@ def _router(payload: Payload) -> tuple[Role, ...]:
     return (Role.ROUTER,) if len(payload["enabled_routes"]) > 1 else ()
 
 
+def _search(payload: Payload) -> tuple[Role, ...]:
+    """Where the documents are closed nothing is looked up in them."""
+    return (Role.SEARCH,) if Route.DOCUMENTATION in payload["enabled_routes"] else ()
+
+
 def guardrails(payload: Payload) -> Decision:
     """One after another: refused, or on to the router, or straight to search.
 
@@ -171,22 +179,38 @@ def guardrails(payload: Payload) -> Decision:
         return request
     if _router(payload):
         return _send(Role.ROUTER)
-    return _send(Role.SEARCH, search_rounds=1)
+    return router(payload)
+
+
+def _is_billing(payload: Payload) -> bool:
+    """Whether the customer's account is asked about; where nothing else is open, it always is."""
+    if _router(payload):
+        return payload.get("route") == Route.BILLING
+    return Route.BILLING in payload["enabled_routes"]
 
 
 def router(payload: Payload) -> Decision:
     """One after another: a vague question waits, a routed or doubtful one is looked up."""
+    if _is_billing(payload):
+        return _decline(payload) or _send(Role.BILLING, route=Route.BILLING)
     if request := _clarify(payload, Role.ROUTER):
         return _decline(payload) or request
-    if payload.get("route") == Route.FALLBACK and _is_sure(payload):
+    if not _search(payload) or (payload.get("route") == Route.FALLBACK and _is_sure(payload)):
         return _decline(payload) or _send(Role.FALLBACK)
     return _send(Role.SEARCH, search_rounds=1)
 
 
 def intake(payload: Payload) -> Decision:
-    """All three returned: the gravest question to the user comes first, then the route."""
+    """All three returned: the gravest question to the user comes first, then the route.
+
+    What is missing for billing, billing asks for itself.
+    """
     if request := _decline(payload) or _talk(payload):
         return request
+    if _is_billing(payload):
+        return _send(Role.BILLING, route=Route.BILLING)
+    if not _search(payload):
+        return _send(Role.FALLBACK)
     return _clarify(payload, Role.ESSENCE, Role.ROUTER) or search(payload)
 
 
@@ -318,6 +342,7 @@ TABLE: dict[Stage, Callable[[Payload], Decision]] = {
     Stage.RESPONSE: response,
     Stage.QUALITY: quality,
     Stage.CLARIFICATION: clarification,
+    Stage.BILLING: final,
     Stage.FALLBACK: final,
 }
 

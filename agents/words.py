@@ -270,6 +270,8 @@ class Phrase(StrEnum):
 
     FALLBACK = "I can't help with that myself."
     ROUTE_DOCUMENTATION = "Ask a question about the documents"
+    ROUTE_BILLING = "My plan, an invoice, a refund or the status of a case"
+    SOMETHING_ELSE = "Something else: say in a few words what it is about"
     SUGGEST_HELP = "Type /help to see what I can do"
 
     def in_language(self, language: str, **values: object) -> str:

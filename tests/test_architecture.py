@@ -51,6 +51,7 @@ LONELY = {
     "agents.admin": "Django looks for it",
     "agents.documentation.streaming": "what may be shown while a model writes",
     "agents.intake.guardrails": "a role",
+    "agents.intake.router": "a role",
     "agents.llm.speed": "what a command measures",
     "agents.lent_worker": "what a command needs that finds no worker",
     "agents.llm.draft": "a text on its way, as the agent that shows it has a stream",

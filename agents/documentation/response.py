@@ -25,7 +25,7 @@ from agents.documentation.passages import (
 )
 from agents.documentation.refusal import Refusal, refusal, split_refusals
 from agents.documentation.streaming import Stream
-from agents.intake.history import history_blocks
+from agents.llm.history import history_blocks
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import LENGTH, Reply

@@ -21,7 +21,7 @@ from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import normalised, without_markers
 from agents.documentation.citations.sense import is_no_language
 from agents.documentation.passages import searched_for, unmentioned
-from agents.intake.history import history_blocks
+from agents.llm.history import history_blocks
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.schema import NonEmpty

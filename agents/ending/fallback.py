@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agents.attributes import MemoryUpdates, SmallTalk
 from agents.contract import View, Writes, agent
-from agents.intake.exemplars import votes
+from agents.intake.route_likelihood import OFFERS, likelihoods
 from agents.names import Role, Route
 from agents.words import (
     ENGLISH,
@@ -50,23 +50,24 @@ def offer(view: Situation) -> Writes:
     """Answer as a good colleague would, in few words; hint at the route to try next."""
     language = view.language
     routes = [route for route in view.enabled_routes if route is not Route.FALLBACK]
-    actions = [Phrase[f"ROUTE_{route.name}"].in_language(language) for route in routes]
-    actions.append(Phrase.SUGGEST_HELP.in_language(language))
-    return {
-        "response": _reply(view),
-        "suggested_actions": actions,
-        "route_hint": None if view.small_talk else hint(view.text_eng or view.text, routes),
-    }
+    hinted = None if view.small_talk else hint(view.text_eng or view.text, routes)
+    choices = [OFFERS[route] for route in sorted(routes, key=lambda each: each != hinted)]
+    if len(choices) > 1:
+        choices.append(Phrase.SOMETHING_ELSE)
+    actions = [phrase.in_language(language) for phrase in (*choices, Phrase.SUGGEST_HELP)]
+    reply = _reply(view)
+    if len(choices) > 1 and not view.small_talk:
+        reply += "".join(f"\n- {action}" for action in actions[: len(choices)])
+    return {"response": reply, "suggested_actions": actions, "route_hint": hinted}
 
 
 def hint(text: str, routes: Sequence[Route]) -> Route | None:
-    """Return the route that a text is nearest to; None when it is nearer to none of them."""
-    kinds = {f"route_{route}": route for route in [*routes, Route.FALLBACK]}
+    """Return the route that a text is most likely about; None when that is none of them."""
     try:
-        (kind_votes,) = votes([text], list(kinds))
+        chances = likelihoods(text, [*routes, Route.FALLBACK])
     except EmbeddingUnavailable:
         return None
-    best = kinds[max(kinds, key=lambda kind: kind_votes[kind])]
+    best = max(chances, key=lambda route: chances[route])
     return None if best is Route.FALLBACK else best
 
 

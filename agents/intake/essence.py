@@ -20,7 +20,7 @@ from agents.intake.followups import (
     is_vague,
     question_before,
 )
-from agents.intake.history import day, history_blocks, stamp
+from agents.llm.history import day, history_blocks, stamp
 from agents.llm.model import Model
 from agents.llm.schema import NonEmpty, at_most
 from agents.names import Role

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from agents.attributes import Reason, Unit
 from agents.contract import View, Writes, llm_agent
-from agents.intake.history import day, stamp
+from agents.llm.history import day, stamp
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.names import Role

@@ -12,8 +12,9 @@ from pydantic import BaseModel, Field
 from agents.attributes import Reason, Remark, Unit
 from agents.contract import View, Writes, llm_agent
 from agents.intake.exemplars import SHARPNESS, votes
-from agents.intake.history import history_blocks
-from agents.intake.route_stickiness import last_route, next_route
+from agents.intake.route_likelihood import likelihoods
+from agents.intake.route_stickiness import favoured, last_route, next_route
+from agents.llm.history import history_blocks
 from agents.llm.model import Model
 from agents.llm.schema import at_most
 from agents.names import Role, Route
@@ -26,9 +27,6 @@ with (Path(__file__).parent.parent / "routes.toml").open("rb") as file:
 # Messages before the question that the model is shown.
 SHOWN = 6
 MOST_QUESTIONS, LONGEST_QUESTION = 3, 200
-# What no exemplar is near to is most likely a question about the documents: their subject is not
-# known here. As much as one exemplar at this cosine.
-BENEFIT_OF_DOUBT = math.exp(SHARPNESS * (0.45 - 1))
 TYPES = ("simple_search", "cross_doc", "compliance", "risk", "synthesis", "reporting")
 # A type other than a simple search needs this many votes: one exemplar at a cosine of 0.55.
 TYPE_KNOWN = math.exp(SHARPNESS * (0.55 - 1))
@@ -96,14 +94,15 @@ def choose(view: Question, llm: Model) -> Writes:
         flags=", ".join(sorted(name for name, on in view.context_flags.items() if on)),
         question=view.canonical_question,
     )
-    route = next_route(analysis.route, analysis.confidence, routes, last)
+    confidence = favoured(analysis.route, analysis.confidence, view.context_flags)
+    route = next_route(analysis.route, confidence, routes, last)
     stays = "" if route is analysis.route else f" (proposed {analysis.route}, taken {route})"
     asks = analysis.needs_clarification and analysis.vagueness_score > VAGUE
     asks = asks and route is not Route.FALLBACK
     questions = at_most(analysis.clarifying_questions, MOST_QUESTIONS, LONGEST_QUESTION)
     writes: Writes = {
         "route": route,
-        "route_confidence": analysis.confidence,
+        "route_confidence": confidence,
         "route_analysis": analysis.route_analysis + stays,
         "query_type": analysis.query_type,
         "complexity_score": analysis.complexity_score,
@@ -118,16 +117,17 @@ def weigh(view: Question) -> Writes:
     """Choose among the enabled routes; what is too vague for any of them asks back."""
     question = view.canonical_question
     routes = _routes(view)
-    shares = _shares(question, routes)
+    shares = likelihoods(question, routes)
     best = max(routes, key=lambda route: shares[route])
-    route = next_route(best, shares[best], routes, _last_route(view))
+    confidence = favoured(best, shares[best], view.context_flags)
+    route = next_route(best, confidence, routes, _last_route(view))
     kind = _type(question)
     # One word that carries meaning may be enough: essence looks whether the documents tell.
     vague = 1 / (1 + len(terms(question)))
     points = PER_TERM * len(content_words(question)) + COMBINING * (kind != TYPES[0])
     writes: Writes = {
         "route": route,
-        "route_confidence": shares[best],
+        "route_confidence": confidence,
         "route_analysis": ", ".join(f"{each} {shares[each]:.2f}" for each in routes),
         "query_type": kind,
         "complexity_score": min(100, points),
@@ -150,16 +150,6 @@ def _routes(view: Question) -> list[Route]:
 
 def _last_route(view: Question) -> Route | None:
     return last_route(view.last_agent, view.history)
-
-
-def _shares(question: str, routes: list[Route]) -> dict[Route, float]:
-    """The share of the votes each route gets, summing to 1."""
-    (kind_votes,) = votes([question], [f"route_{route}" for route in routes])
-    weights = {route: kind_votes[f"route_{route}"] for route in routes}
-    if Route.DOCUMENTATION in weights:
-        weights[Route.DOCUMENTATION] += BENEFIT_OF_DOUBT
-    total = sum(weights.values())
-    return {route: weight / total if total else 0.0 for route, weight in weights.items()}
 
 
 def _type(question: str) -> str:

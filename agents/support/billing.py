@@ -5,9 +5,9 @@ A model decides which tools are called; without one, the account is shown as it 
 
 from collections.abc import Sequence
 
-from agents.attributes import Remark, StateUpdates
+from agents.attributes import REFUND_IN_PROGRESS, Remark, StateUpdates
 from agents.contract import View, Writes, llm_agent
-from agents.intake.history import day, history_blocks
+from agents.llm.history import day, history_blocks
 from agents.llm.model import Model
 from agents.models import ToolRun
 from agents.names import Role
@@ -18,7 +18,6 @@ from prompts.prompt import Prompt
 
 PROMPT = Prompt("billing", "language", "today", "flags", "history", "request")
 RECENT = 12  # messages
-REFUND_IN_PROGRESS = "refund_in_progress"
 # What was looked up in tables is as sure as they are; of the account alone, whether it answers is
 # not known.
 WRITTEN_CONFIDENCE, SHOWN_CONFIDENCE = 0.9, 0.5

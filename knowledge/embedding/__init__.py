@@ -27,6 +27,7 @@ __all__ = [
     "Vectors",
     "count_tokens",
     "encode",
+    "encode_any_language",
     "registry",
     "similarities",
     "tokenizer",
@@ -43,6 +44,16 @@ def encode(texts: Sequence[str]) -> Vectors:
     EmbeddingUnavailable when the model cannot be loaded.
     """
     return LOCAL.encode(texts, kind="question")
+
+
+def encode_any_language(texts: Sequence[str]) -> Vectors:
+    """Return vectors, as `encode` does, of texts that may be in any language.
+
+    Of the multilingual model where CROSS_LINGUAL lets it be asked, else of the local one, which
+    was made for English. Raises EmbeddingUnavailable.
+    """
+    model = MULTILINGUAL if settings.CROSS_LINGUAL else LOCAL
+    return model.encode(texts, kind="question")
 
 
 def similarities(question: str, texts: Sequence[str], *, is_foreign: bool) -> Vectors:

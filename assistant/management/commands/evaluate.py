@@ -26,6 +26,7 @@ from assistant.lab import (
     language_quality,
     parsing_quality,
     retrieval,
+    routing_quality,
 )
 from assistant.lab.judged_data import Unjudgeable
 from assistant.lab.rehearsal import cpu_seconds, rehearsing, working
@@ -47,6 +48,9 @@ CITATIONS = (
     "evidence, label and supporting_sentences, as in WiCE"
 )
 LANGUAGE = "whether the language of a first message is told: a file of lines with text and language"
+ROUTING = (
+    "how often a first message takes the route it belongs to: a file of lines with text and route"
+)
 GUARDRAILS = (
     "how much that is harmless is declined, and how much that is unsafe is caught: a file of "
     "lines with text and unsafe"
@@ -70,6 +74,7 @@ class Command(BaseCommand):
             (_file_arguments(kinds, "citations", CITATIONS), measure_citations),
             (_file_arguments(kinds, "language", LANGUAGE), measure_language),
             (_file_arguments(kinds, "guardrails", GUARDRAILS), measure_guardrails),
+            (_file_arguments(kinds, "routing", ROUTING), measure_routing),
             (_injection_arguments(kinds), measure_injection),
             (_faults_arguments(kinds), measure_faults),
         ):
@@ -298,6 +303,14 @@ def measure_guardrails(options: dict[str, Any]) -> Result:
     with progress_bar("texts") as watch:
         figures = false_alarms.evaluate(texts, watch)
     return figures, false_alarms.table(figures, texts)
+
+
+def measure_routing(options: dict[str, Any]) -> Result:
+    """Send every message on its way as a first one."""
+    messages = routing_quality.messages_of(options["file"])
+    with progress_bar("messages") as watch:
+        figures = routing_quality.evaluate(messages, watch)
+    return figures, routing_quality.table(figures)
 
 
 def measure_injection(options: dict[str, Any]) -> Result:
