@@ -31,7 +31,8 @@ class Command(BaseCommand):
             return
         table = Table("tool", "roles", "is given", "effect", "limits", show_lines=True)
         for row in rows:
-            limits = f"{row['timeout']:g} s, {row['retries']} retries"
+            retries = {0: "no retry", 1: "1 retry"}.get(row["retries"], f"{row['retries']} retries")
+            limits = f"{row['timeout']:g} s, {retries}"
             table.add_row(
                 f"[bold]{row['name']}[/]\n{row['description']}",
                 ", ".join(row["roles"]),
