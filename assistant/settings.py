@@ -130,6 +130,9 @@ KNOWLEDGE_GRAPH: bool = env.bool("KNOWLEDGE_GRAPH", False)
 HISTORY_MESSAGES: int = env.int("HISTORY_MESSAGES", 12, validate=Range(min=2))
 HISTORY_TOKENS: int = env.int("HISTORY_TOKENS", 2000, validate=Range(min=200))
 
+# Billing. The class itself is looked at once there are models, in `agents.billing.apps`.
+BILLING_SYSTEM: str = env.str("BILLING_SYSTEM", "agents.billing.own_tables.OwnTables")
+
 LOG_LEVEL: int = env.log_level("LOG_LEVEL", logging.WARNING)
 
 try:

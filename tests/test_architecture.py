@@ -29,6 +29,7 @@ BY_NAME = {
     "assistant/apps.py": "Celery is set up once the settings are read",
     "assistant/lab/weights_server.py": "llama.cpp, which Docent neither needs nor installs",
     "agents/billing/business_days.py": "the library takes .17 s, and few processes need it",
+    "agents/billing/system.py": "BILLING_SYSTEM: a class of whoever runs Docent",
     "conversations/apps.py": "models exist only once Django is ready",
     "knowledge/embedding/local.py": "EMBEDDING_RUNTIME: the runtime takes memory that few need",
     "knowledge/embedding/registry.py": "EMBEDDING_ENDPOINT: `openai`, where a model is asked",

@@ -20,6 +20,7 @@ from agents.billing.models import (
     Subscription,
     case_key,
 )
+from agents.billing.system import RefusedRefund
 
 COLOURS: dict[str, str] = {
     RefundCase.Status.OPENED: "info",
@@ -175,7 +176,7 @@ class RefundCaseAdmin(ModelAdmin):
                 refunds.comment_on(obj.pk, by=request.user, comment=comment)
             else:
                 refunds.decide(obj.pk, approve=action == APPROVE, by=request.user, comment=comment)
-        except refunds.RefusedRefund as refusal:
+        except RefusedRefund as refusal:
             self.message_user(request, str(refusal), messages.ERROR)
 
     def construct_change_message(self, request: HttpRequest, form: Any, *args: Any) -> Any:

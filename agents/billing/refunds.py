@@ -22,8 +22,8 @@ from agents.billing.models import (
     case_key,
     today,
 )
+from agents.billing.system import CENT, RefusedRefund
 
-CENT = Decimal("0.01")
 COOLING_OFF_DAYS = 14
 BUSINESS_DAYS = 5  # in which a case is decided
 PAID_BACK_DAYS = "7-10"  # after that
@@ -32,10 +32,6 @@ NOT_REFUNDABLE = (
     "Usage outside of the plan (premium services)",
 )
 ONCE = "refund_once_for_an_invoice"
-
-
-class RefusedRefund(Exception):
-    """A case that may not be opened or decided so; the message is a sentence that says why."""
 
 
 def customer(user_id: str) -> Customer | None:

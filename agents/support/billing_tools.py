@@ -1,22 +1,25 @@
 """Billing tools: what the billing role may have looked up and done for whom it talks to.
 
 Whose account it is comes from the caller, that is from the client's key or session. No tool takes
-the id of a user, so no text can name another one.
+the id of a user, so no text can name another one. What they know is the billing system's, Docent's
+own or another.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
-from agents.billing import refunds
-from agents.billing.models import MOST_REFUNDED, CaseEvent, Invoice, RefundCase
+from agents.billing import system
+from agents.billing.models import RefundCase
+from agents.billing.refunds import refuse_amount
+from agents.billing.system import MOST_INVOICES, RefusedRefund, UnknownCustomer, billing_system
 from agents.names import Role
 from agents.tools.tool import Arguments, Caller, Effect, Finding, RefusedArguments, tool
 
-MOST_INVOICES = 24
 UNKNOWN_CUSTOMER = "Whoever is asking has no account here. Do not ask for an id: none would help."
-DECIDED = (CaseEvent.Kind.APPROVED, CaseEvent.Kind.REJECTED)
 
 
 def _not_logical(value: Any) -> Any:
@@ -61,111 +64,69 @@ class Wish(Arguments):
     )
 
 
+@contextmanager
+def _customer(caller: Caller) -> Iterator[str]:
+    """Have the user id at hand; what its system refuses is said as a refusal of the tool.
+
+    Raises RefusedArguments.
+    """
+    if not caller.user_id:
+        raise RefusedArguments(UNKNOWN_CUSTOMER)
+    try:
+        yield caller.user_id
+    except UnknownCustomer as error:
+        raise RefusedArguments(UNKNOWN_CUSTOMER) from error
+    except RefusedRefund as refusal:
+        raise RefusedArguments(str(refusal)) from refusal
+
+
+def _where_cases_are() -> Effect:
+    return Effect.HERE if billing_system().is_here else Effect.ELSEWHERE
+
+
 @tool(roles=[Role.BILLING], timeout=5, retries=1, critical=True)
 def get_subscription(arguments: Nothing, caller: Caller) -> Finding:
     """Look up the customer's plan: name, price a month, currency, status and first day."""
-    _customer(caller)
-    found = [
-        {
-            "plan": each.plan.code,
-            "name": each.plan.name,
-            "price_a_month": each.plan.price,
-            "currency": each.plan.currency,
-            "status": each.status,
-            "started": each.started,
-            "cooling_off_until": refunds.cooling_off_ends(each),
-        }
-        for each in refunds.subscriptions(caller.user_id)
-    ]
+    with _customer(caller) as user_id:
+        found = billing_system().subscriptions(user_id, seconds=caller.seconds_left())
     return Finding(found, is_empty=not found)
 
 
 @tool(roles=[Role.BILLING], timeout=5, retries=1, critical=True)
 def get_invoices(arguments: Nothing, caller: Caller) -> Finding:
     """Look up the customer's invoices, the newest first, each with its refund cases."""
-    _customer(caller)
-    found = [_invoice(each) for each in refunds.invoices(caller.user_id)[:MOST_INVOICES]]
-    return Finding(found, is_empty=not found)
+    with _customer(caller) as user_id:
+        found = billing_system().invoices(user_id, seconds=caller.seconds_left())
+    return Finding(found[:MOST_INVOICES], is_empty=not found)
 
 
 @tool(
-    roles=[Role.BILLING], timeout=5, critical=True, effect=Effect.HERE, identity=["invoice"]
+    roles=[Role.BILLING], timeout=5, critical=True, effect=_where_cases_are, identity=["invoice"]
 )  # fmt: skip
-def open_refund_case(arguments: Wish, caller: Caller) -> dict[str, Any]:
+def open_refund_case(arguments: Wish, caller: Caller) -> system.Case:
     """Open a refund case for an invoice. Call it once you have invoice, amount and reason.
 
     The customer must have named all three: ask for what is missing, never guess.
     """
-    _customer(caller)
-    try:
-        case = refunds.open_case(
-            caller.user_id,
-            invoice_number=arguments.invoice,
-            amount=arguments.amount,
-            reason=arguments.reason,
-            currency=arguments.currency,
-            description=arguments.description,
-        )
-    except refunds.RefusedRefund as refusal:
-        raise RefusedArguments(str(refusal)) from refusal
-    return _case(case) | {
-        "next_steps": f"Staff check it within {refunds.BUSINESS_DAYS} business days. If approved, "
-        f"the money is back in {refunds.PAID_BACK_DAYS} days, the way it was paid."
-    }
+    with _customer(caller) as user_id:
+        refuse_amount(arguments.amount)
+        wish = system.Wish(**arguments.model_dump())
+        left = caller.seconds_left()
+        return billing_system().open_case(user_id, wish, key=caller.key, seconds=left)
 
 
 @tool(roles=[Role.BILLING], timeout=5, retries=1, critical=True)
-def get_refund_case(arguments: CaseNumber, caller: Caller) -> dict[str, Any]:
+def get_refund_case(arguments: CaseNumber, caller: Caller) -> system.Case:
     """Look up what became of a refund case of the customer."""
-    case = refunds.case(_customer(caller), arguments.case)
-    if case is None:
+    with _customer(caller) as user_id:
+        left = caller.seconds_left()
+        found = billing_system().case(user_id, arguments.case, seconds=left)
+    if found is None:
         raise RefusedArguments(f"The customer has no case {arguments.case!r}.")
-    decision = case.events.filter(kind__in=DECIDED).first()
-    return _case(case) | {"said_by_staff": decision.comment if decision else ""}
+    return found
 
 
 @tool(roles=[Role.BILLING], timeout=5)
-def get_refund_policy(arguments: Nothing, caller: Caller) -> dict[str, Any]:
+def get_refund_policy(arguments: Nothing, caller: Caller) -> system.Policy:
     """Look up the rules of refunds: limits, reasons, terms, and what is not refunded."""
-    return {
-        "most_of_one_case": MOST_REFUNDED,
-        "reasons": list(RefundCase.Reason.values),
-        "cooling_off_days": refunds.COOLING_OFF_DAYS,
-        "decided_in_business_days": refunds.BUSINESS_DAYS,
-        "paid_back_days_after_approval": refunds.PAID_BACK_DAYS,
-        "not_refundable": refunds.NOT_REFUNDABLE,
-        "notes": [
-            "An invoice is refunded once, in the currency of the plan, and not beyond its amount.",
-            "Weekends and public holidays are no business days.",
-        ],
-    }
-
-
-def _customer(caller: Caller) -> str:
-    """Return the user id of the customer who is asking. Raises RefusedArguments."""
-    if refunds.customer(caller.user_id) is None:
-        raise RefusedArguments(UNKNOWN_CUSTOMER)
-    return caller.user_id
-
-
-def _invoice(invoice: Invoice) -> dict[str, Any]:
-    return {
-        "invoice": invoice.number,
-        "issued": invoice.issued,
-        "amount": invoice.amount,
-        "currency": invoice.subscription.plan.currency,
-        "for": invoice.what,
-        "cases": [f"{case.number}, {case.status}" for case in invoice.cases.all()],
-    }
-
-
-def _case(case: RefundCase) -> dict[str, Any]:
-    return {
-        "case": case.number,
-        "status": case.status,
-        "invoice": case.invoice.number,
-        "amount": case.amount,
-        "currency": case.currency,
-        "reason": case.reason,
-        "decided_by": case.due,
-    }
+    return billing_system().policy(seconds=caller.seconds_left())

@@ -94,8 +94,13 @@ class Tool:
     seconds: float
     retries: int
     critical: bool
-    effect: Effect
+    where: Callable[[], Effect]
     identity: tuple[str, ...]
+
+    @property
+    def effect(self) -> Effect:
+        """What it changes, as things are set now."""
+        return self.where()
 
     @property
     def description(self) -> str:
@@ -122,15 +127,16 @@ def tool(
     timeout: float = 10.0,
     retries: int = 0,
     critical: bool = False,
-    effect: Effect = Effect.NONE,
+    effect: Effect | Callable[[], Effect] = Effect.NONE,
     identity: Sequence[str] = (),
 ) -> Callable[[F], F]:
     """Declare the decorated function of (arguments, caller) as a tool under its own name.
 
     It may take `timeout` seconds for each attempt, of which there are `retries` more after one that
     failed. The failure of a `critical` one is told to the user. What has an `effect` does it once
-    in a turn for equal arguments; equal in those of `identity`, if any are named. Raises
-    ContractError for what cannot be a tool, which stops the start.
+    in a turn for equal arguments; equal in those of `identity`, if any are named. Where a setting
+    decides what that is, `effect` is a function that says so. Raises ContractError for what cannot
+    be a tool, which stops the start.
     """
 
     def declare(function: F) -> F:
@@ -144,7 +150,7 @@ def tool(
             timeout,
             retries,
             critical,
-            effect,
+            (lambda: effect) if isinstance(effect, Effect) else effect,
             tuple(identity),
         )
         _check(declared)

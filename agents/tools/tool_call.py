@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from pydantic_core import to_jsonable_python
 
 from agents.errors import AgentError
@@ -81,8 +81,17 @@ class Attempt:
         """
         if self.tool.effect is Effect.HERE:
             return retry_outage(self._in_one_transaction)
+        if self.tool.effect is Effect.ELSEWHERE:
+            retry_outage(self._require_step)
         row = self._use()
         return tool_journal.store(row) if self.is_live else row
+
+    def _require_step(self) -> None:
+        """Raise LapsedError unless the step is still ours: elsewhere nothing can be taken back."""
+        if self.token:
+            with transaction.atomic():
+                tool_journal.require_step(self.token)
+            connection.close()
 
     def _in_one_transaction(self) -> ToolRun:
         with transaction.atomic(durable=True):

@@ -223,7 +223,9 @@ class Toolbox:
                 outcome = ToolOutcome.TIMEOUT
                 error: Any = ToolTimeout(f"{tool.name} was not done after {tool.seconds:g} s.")
             except ToolFailure as failure:
-                outcome, error = ToolOutcome.EXECUTION, failure.__cause__
+                error = failure.__cause__
+                is_late = isinstance(error, TimeoutError)
+                outcome = ToolOutcome.TIMEOUT if is_late else ToolOutcome.EXECUTION
             if flight is None or attempt > tool.retries:
                 break
             sleep(RETRY_SECONDS * attempt)

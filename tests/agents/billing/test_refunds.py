@@ -15,7 +15,8 @@ from django.db import IntegrityError, connection, transaction
 from agents.billing import refunds
 from agents.billing.business_days import business_day_after
 from agents.billing.models import Plan, RefundCase, case_key
-from agents.billing.refunds import RefusedRefund, comment_on, decide, open_case
+from agents.billing.refunds import comment_on, decide, open_case
+from agents.billing.system import RefusedRefund
 from tests.agents.billing.accounts import account
 
 pytestmark = pytest.mark.django_db
