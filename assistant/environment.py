@@ -99,6 +99,19 @@ def broker_url(url: str) -> str:
     return url
 
 
+def http_address(name: str, url: str) -> str:
+    """Return the address without a slash at its end; nothing where none is set.
+
+    One that holds a password is refused: addresses are logged.
+    """
+    parts = urlsplit(url)
+    if url and (parts.scheme not in {"http", "https"} or not parts.hostname):
+        refuse(name, f"must be an address like https://host/path, not {url[:40]!r}")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        refuse(name, "must hold no user, password, query or fragment")
+    return url.rstrip("/")
+
+
 def profile(env: Env) -> str:
     """Return the name of the profile: which askers take the models that all share."""
     return str(env.str("MODEL_PROFILE", "full", validate=OneOf([*PROFILES])))

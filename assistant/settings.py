@@ -18,6 +18,7 @@ from assistant.environment import (
     broker_url,
     choices,
     explained,
+    http_address,
     postgres_options,
     profile,
     refuse,
@@ -132,6 +133,8 @@ HISTORY_TOKENS: int = env.int("HISTORY_TOKENS", 2000, validate=Range(min=200))
 
 # Billing. The class itself is looked at once there are models, in `agents.billing.apps`.
 BILLING_SYSTEM: str = env.str("BILLING_SYSTEM", "agents.billing.own_tables.OwnTables")
+BILLING_API_URL: str = env.str("BILLING_API_URL", "")
+BILLING_API_KEY: str = env.str("BILLING_API_KEY", "")
 
 LOG_LEVEL: int = env.log_level("LOG_LEVEL", logging.WARNING)
 
@@ -151,6 +154,7 @@ try:
     ):
         _known = ", ".join(PROVIDERS)
         refuse("EMBEDDING_MODEL", f"must be {LOCAL_MODEL} or model@provider; known are {_known}")
+    BILLING_API_URL = http_address("BILLING_API_URL", BILLING_API_URL)
     for _route in ROUTES:
         if _route not in list(Route):
             refuse("ROUTES", f"{_route!r} is not a route; allowed: {', '.join(Route)}")

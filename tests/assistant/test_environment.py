@@ -10,7 +10,14 @@ from django.conf import LazySettings
 from environs import Env, EnvError
 
 from agents.names import MODEL_ASKERS
-from assistant.environment import broker_url, choices, postgres_options, profile, unknown_names
+from assistant.environment import (
+    broker_url,
+    choices,
+    http_address,
+    postgres_options,
+    profile,
+    unknown_names,
+)
 
 
 def test_names_that_set_nothing_are_named_with_what_they_are_like(
@@ -60,6 +67,16 @@ def test_a_redis_address_is_spelt_as_celery_wants_it(address: str, broker: str) 
 def test_an_unusable_redis_address_is_refused_by_name() -> None:
     with pytest.raises(EnvError, match="REDIS_URL"):
         broker_url("http://host")
+
+
+@pytest.mark.parametrize(
+    "url", ["billing.example", "ftp://billing.example", "https://", "https://a:b@billing.example"]
+)
+def test_an_address_that_is_none_or_holds_a_password_is_refused_by_name(url: str) -> None:
+    with pytest.raises(EnvError, match="BILLING_API_URL"):
+        http_address("BILLING_API_URL", url)
+    assert http_address("BILLING_API_URL", "https://host/api/") == "https://host/api"
+    assert http_address("BILLING_API_URL", "") == ""
 
 
 def test_a_wrong_value_of_cross_lingual_stops_the_start_with_the_reason() -> None:

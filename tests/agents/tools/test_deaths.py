@@ -9,6 +9,7 @@ from pathlib import Path
 from django.db import connection
 
 from agents.models import Envelope, ModelCall, Step, ToolRun
+from agents.names import Role
 from agents.steps.records import Claim
 from tests.agents.tools.bench import ROLE, Bench, asks, effects, want
 from tests.e2e.conftest import CHECKOUT, FAILPOINTS
@@ -28,15 +29,21 @@ MOMENTS = (
 )
 
 
-def work(models: Scripted, deaths: Path) -> int:
-    """Have a process work on the step; return how it ended."""
-    environment = os.environ | {
-        "PYTHONPATH": f"{FAILPOINTS}:{CHECKOUT}",
-        "FAILPOINTS": str(deaths),
-        "SWITCHES": str(deaths.with_name("switches")),
-    }
+def work(
+    models: Scripted, deaths: Path, module: str = "tests.agents.tools.dying", **others: str
+) -> int:
+    """Have a process work on the step, with other settings; return how it ended."""
+    environment = (
+        os.environ
+        | others
+        | {
+            "PYTHONPATH": f"{FAILPOINTS}:{CHECKOUT}",
+            "FAILPOINTS": str(deaths),
+            "SWITCHES": str(deaths.with_name("switches")),
+        }
+    )
     name = str(connection.settings_dict["NAME"])
-    command = [sys.executable, "-m", "tests.agents.tools.dying", name, models.server.base_url]
+    command = [sys.executable, "-m", module, name, models.server.base_url]
     done = subprocess.run(
         command, cwd=CHECKOUT, env=environment, timeout=60, check=False, capture_output=True
     )
@@ -44,9 +51,9 @@ def work(models: Scripted, deaths: Path) -> int:
     return done.returncode
 
 
-def free(claim: Claim) -> None:
+def free(claim: Claim, role: Role = ROLE) -> None:
     """Give the step of a dead worker back, as the sweeper does."""
-    Step.objects.filter(envelope=claim.envelope_id, role=ROLE, status="running").update(
+    Step.objects.filter(envelope=claim.envelope_id, role=role, status="running").update(
         status="ready", lease_token=None, attempt=1
     )
 
