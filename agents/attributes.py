@@ -95,11 +95,26 @@ class MemoryUpdates(Value):
 REFUND_IN_PROGRESS = "refund_in_progress"
 
 
+class RefundForm(Value):
+    """What a customer wants back, as far as it is known by rules; empty: not named yet."""
+
+    invoice: str = ""
+    amount: str = ""  # a decimal number, in the currency of the plan
+    reason: Literal["", "overcharge", "service_outage", "within_cooling_off", "other"] = ""
+    description: str = ""  # what happened, in the customer's own words
+    # All of it was shown in the last turn, and a yes opens the case.
+    is_shown: bool = False
+    # Numbers of the invoices that can be refunded, by which an answer is told from a question.
+    invoices: list[str] = []
+    turns_beside: int = 0  # that have ended since, without billing having asked for it
+
+
 class StateUpdates(Value):
     """What a role that acts for the user leaves behind in the conversation."""
 
-    billing_case_id: str = ""
+    billing_case_id: str = ""  # of the case opened last; empty: as before
     context_flags: dict[str, bool] = {}
+    refund_form: RefundForm | None = None  # None: none is open any more
 
 
 class Wordings(Value):
@@ -234,6 +249,8 @@ MEMORY: dict[str, Any] = {
     "clarification_rounds": Annotated[int, Field(ge=0)],
     "last_agent": str,
     "context_flags": dict[str, bool],
+    "refund_form": RefundForm | None,
+    "billing_case_id": str,  # of the refund case that was opened last; empty: none was
     "collections": list[str],  # empty: every collection
     "languages": list[str],  # of the documents, as tags; empty: every language
     "audience": str,  # that documents are for; empty: for everybody

@@ -267,6 +267,65 @@ class Phrase(StrEnum):
         "Refund case {case} is open: {amount} {currency} of invoice {invoice}. It is decided by "
         "{decided_by}."
     )
+    SUGGEST_INVOICE = "{invoice}, {issued}: {amount} {currency}"
+    SUGGEST_REFUND = "I want a refund"
+    SUGGEST_PLAN = "Which plan do I have?"
+    SUGGEST_INVOICES = "Show my invoices"
+    SUGGEST_CASE = "What became of my refund?"
+    SUGGEST_POLICY = "What are the rules of refunds?"
+    SUGGEST_OPEN_CASE = "Yes, open the case"
+    SUGGEST_NO_CASE = "No, leave it"
+    REASON_OVERCHARGE = "I was charged too much"
+    REASON_SERVICE_OUTAGE = "The service did not work"
+    REASON_WITHIN_COOLING_OFF = "I withdraw within the cooling-off period"
+    REASON_OTHER = "Another reason"
+    REFUND_NEEDED = "For a refund I need to know:"
+    NEEDED_INVOICE = "Which invoice is it about?"
+    NEEDED_AMOUNT = "How much is to be paid back, in {currency}?"
+    NEEDED_REASON = "What is the reason? One of these: {reasons}."
+    REFUNDABLE = "These invoices can be refunded:"
+    REFUND_SHOWN = (
+        "This is what I understood: {amount} {currency} of invoice {invoice} back, because: "
+        "{reason}. Shall I open a refund case?"
+    )
+    REFUND_DROPPED = "All right, I open no refund case."
+    NOT_UNDERSTOOD = "I did not understand that."
+    CASE_APPROVED = (
+        "Refund case {case} was approved: {amount} {currency} of invoice {invoice} are paid back "
+        "within {days} days, the way they were paid."
+    )
+    CASE_REJECTED = (
+        "Refund case {case} was rejected: {amount} {currency} of invoice {invoice} are not paid "
+        "back."
+    )
+    STAFF_SAID = "Our staff wrote about case {case}: {comment}"
+    NO_SUCH_CASE = "I find no refund case {case} of yours."
+    NO_CASES = "You have no refund cases."
+    NO_INVOICES = "You have no invoices."
+    NO_PLAN = "You have no plan."
+    POLICY_LIMIT = "An invoice is refunded once, up to its amount and at most {amount} {currency}."
+    POLICY_REASONS = "Reasons for a refund: {reasons}."
+    POLICY_COOLING_OFF = "You can withdraw for {days} days after a subscription begins."
+    POLICY_TERMS = (
+        "A case is decided within {days} business days. If it is approved, the money is back "
+        "{paid_back} days later, the way it was paid."
+    )
+    POLICY_NOT_REFUNDABLE = "Not refundable: {items}."
+    AMOUNT_REFUSED = (
+        "An amount must be above 0 and at most {amount} {currency}, with at most two decimals."
+    )
+    AMOUNT_BEYOND = (
+        "Invoice {invoice} is of {amount} {currency}: no more than that can be paid back."
+    )
+    ONE_AMOUNT = "One case is about one amount."
+    OTHER_CURRENCY = "Invoices here are in {currency}: nothing is paid back in {named}."
+    NO_SUCH_INVOICE = "I find no invoice {invoice} of yours."
+    ONE_INVOICE = "One case is about one invoice."
+    ONE_REASON = "One case has one reason."
+    INVOICE_HAS_CASE = "Invoice {invoice} has refund case {case} already: it is refunded once."
+    NOTHING_TO_REFUND = "None of your invoices can be refunded now."
+    COOLING_OFF_ENDED = "The cooling-off period ended on {day}; another reason may still apply."
+    CASE_NOT_OPENED = "I could not open the case."
 
     FALLBACK = "I can't help with that myself."
     ROUTE_DOCUMENTATION = "Ask a question about the documents"

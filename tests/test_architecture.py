@@ -292,11 +292,11 @@ def test_no_part_of_a_turn_has_more_helpers_than_roles() -> None:
 
 
 def modules_in(folder: str) -> Iterator[Path]:
-    """The modules and packages of a folder of roles; citations are a concept of their own."""
+    """The modules and packages of a folder of roles; some packages are concepts of their own."""
     root = ROOT / folder.replace(".", "/")
     yield from (path for path in root.iterdir() if path.suffix == ".py")
     packages = (path for path in root.iterdir() if (path / "__init__.py").is_file())
-    yield from (path for path in packages if path.name != "citations")
+    yield from (path for path in packages if path.name not in {"citations", "dialogue"})
 
 
 def test_a_module_that_one_other_needs_for_one_name_has_a_reason() -> None:

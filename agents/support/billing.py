@@ -1,18 +1,21 @@
 """Billing: answers about plans, invoices and refunds from the customer's account, and opens cases.
 
-A model decides which tools are called; without one, the account is shown as it is.
+A model decides which tools are called; without one, rules do, and a dialogue by form asks for what
+a refund case needs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
-from agents.attributes import REFUND_IN_PROGRESS, Remark, StateUpdates
+from agents.attributes import REFUND_IN_PROGRESS, RefundForm, Remark, StateUpdates
 from agents.contract import View, Writes, llm_agent
 from agents.llm.history import day, history_blocks
 from agents.llm.model import Model
-from agents.models import ToolRun
 from agents.names import Role
+from agents.support.dialogue.account import OPENED, Account
+from agents.support.dialogue.refund_form import FormTalk, Told
+from agents.support.dialogue.utterance import BUTTONS, Utterance
 from agents.tools import loop, toolbox
-from agents.tools.tool import ToolOutcome
 from agents.words import ENGLISH, Phrase, contact, english_name
 from prompts.prompt import Prompt
 
@@ -21,7 +24,6 @@ RECENT = 12  # messages
 # What was looked up in tables is as sure as they are; of the account alone, whether it answers is
 # not known.
 WRITTEN_CONFIDENCE, SHOWN_CONFIDENCE = 0.9, 0.5
-MOST_SHOWN = 3
 
 
 class Request(View):
@@ -30,14 +32,17 @@ class Request(View):
     text: str = ""
     language: str = ENGLISH
     history: list[Remark] = []
+    text_eng: str = ""
     context_flags: dict[str, bool] = {}
+    refund_form: RefundForm | None = None
+    billing_case_id: str = ""
     current_time: str = ""
 
 
 @llm_agent(
     Role.BILLING,
     reads=Request,
-    writes=("response", "generation_confidence", "state_updates"),
+    writes=("response", "suggested_actions", "generation_confidence", "state_updates"),
 )
 def serve(view: Request, llm: Model) -> Writes:
     """Let the model look things up, ask for what is missing, and open a case.
@@ -56,45 +61,114 @@ def serve(view: Request, llm: Model) -> Writes:
     return {
         "response": answer.with_failures(view.language),
         "generation_confidence": WRITTEN_CONFIDENCE,
-        **_updates(),
+        **(_updates(view) if _opened() else {}),
     }
 
 
 @serve.without_model
 def show(view: Request) -> Writes:
-    """Say what this turn has opened, what the account holds, and where people are reached."""
-    tools, language = toolbox.at_hand(), view.language
-    told = [Phrase.CASE_OPENED.in_language(language, **case) for case in _opened()]
-    plan = tools.call("get_subscription")
-    if plan.outcome == ToolOutcome.VALIDATION:
-        told.append(Phrase.NO_ACCOUNT.in_language(language))
-    else:
-        told += _account([plan, tools.call("get_invoices")], language)
-    told.append(contact(language))
+    """Answer from the account, and ask for what a refund case needs, by rules.
+
+    A case that the turn has opened already, whichever attempt at it did, is told and no more.
+    """
+    language = view.language
+    account = Account(toolbox.at_hand(), language)
+    told = Told() if _opened() else _told(view, account)
+    opened = _opened()
+    if account.failures and not opened:
+        ids = ", ".join(run.error_id for run in account.failures)
+        failed = Phrase.TOOLS_FAILED.in_language(language, error_id=ids)
+        told = Told([failed, contact(language)], form=view.refund_form)
+    lines = [account.case_line(case) for case in opened]
+    if opened:
+        lines.append(account.terms())
     return {
-        "response": "\n\n".join(told),
-        "generation_confidence": SHOWN_CONFIDENCE,
-        **_updates(),
+        "response": "\n\n".join([*lines, *told.lines]),
+        "suggested_actions": told.actions,
+        "generation_confidence": WRITTEN_CONFIDENCE if told.is_sure else SHOWN_CONFIDENCE,
+        **_updates(view, told.form, account.cases),
     }
 
 
-def _opened() -> list[dict[str, str]]:
+def _told(view: Request, account: Account) -> Told:
+    """What is said to whoever asks, and what of a refund stays open."""
+    language, form = view.language, view.refund_form
+    if not account.is_known:
+        return Told([Phrase.NO_ACCOUNT.in_language(language), contact(language)])
+    said = Utterance(
+        view.text.strip(),
+        view.text_eng.strip(),
+        language,
+        labels=tuple((each.label(language), number) for number, each in account.invoices.items()),
+        invoices=tuple(account.invoices),
+        cases=tuple(account.cases),
+    )
+    talk = FormTalk(account, said, today=view.current_time[:10])
+    if form is None:
+        wants = said.wish == "refund"
+        return talk.reply(RefundForm()) if wants else _answered(said, account, view.billing_case_id)
+    if talk.brings(form) or said.wish in {"", "refund"}:
+        return talk.reply(form)
+    between, asked = _answered(said, account, view.billing_case_id), talk.ask(form)
+    return Told([*between.lines, *asked.lines], asked.actions, asked.form)
+
+
+def _answered(said: Utterance, account: Account, last_case: str) -> Told:
+    """Answer from the account, and offer what else can be asked; `last_case` is the one meant."""
+    language, wish = said.language, said.wish
+    lines = {
+        "plan": lambda: account.plan_lines() or [Phrase.NO_PLAN.in_language(language)],
+        "invoices": lambda: _invoices(said, account),
+        "case": lambda: _cases(said, account, last_case),
+        "policy": account.policy_lines,
+    }.get(wish, lambda: [*account.plan_lines(), *account.invoice_lines()])()
+    offered = [
+        button.in_language(language)
+        for each, button in BUTTONS.items()
+        if each != wish and (each != "refund" or account.refundable)
+    ]
+    told = "\n".join(f"- {line}" for line in lines) if len(lines) > 1 else "".join(lines)
+    return Told([told] if wish else [told, contact(language)], offered, is_sure=bool(wish))
+
+
+def _invoices(said: Utterance, account: Account) -> list[str]:
+    """The invoices that are named, else the newest."""
+    language = said.language
+    if said.named_invoices:
+        return account.invoice_lines([account.invoices[each] for each in said.named_invoices])
+    if said.strange_invoice:
+        return [Phrase.NO_SUCH_INVOICE.in_language(language, invoice=said.strange_invoice)]
+    return account.invoice_lines() or [Phrase.NO_INVOICES.in_language(language)]
+
+
+def _cases(said: Utterance, account: Account, last_case: str) -> list[str]:
+    """The cases that are named, else the one that was opened last, else all."""
+    known = [last_case] if last_case in account.cases else list(account.cases)
+    lines = account.case_lines(said.named_cases or known)
+    return lines or [Phrase.NO_CASES.in_language(said.language)]
+
+
+def _opened() -> list[dict[str, Any]]:
     """The cases that this turn opened, whichever attempt at it did."""
     done = toolbox.at_hand().effects()
     return [run.result for run in done if run.tool == "open_refund_case" and run.result]
 
 
-def _updates() -> Writes:
-    """What the conversation keeps of a case that was opened."""
-    if not (opened := _opened()):
+def _updates(
+    view: Request, form: RefundForm | None = None, cases: Mapping[str, str] | None = None
+) -> Writes:
+    """What the conversation keeps: the form, the case, and whether a refund is under way.
+
+    `cases` says what became of the customer's cases, where that was looked up.
+    """
+    opened = [case["case"] for case in _opened()]
+    number = opened[-1] if opened else view.billing_case_id
+    before = view.context_flags.get(REFUND_IN_PROGRESS, False)
+    is_undecided = before if cases is None else cases.get(number) == OPENED
+    is_open = bool(opened or form or is_undecided)
+    if not (opened or form or view.refund_form or is_open != before):
         return {}
-    flags = {REFUND_IN_PROGRESS: True}
-    return {"state_updates": StateUpdates(billing_case_id=opened[-1]["case"], context_flags=flags)}
-
-
-def _account(runs: Sequence[ToolRun], language: str) -> list[str]:
-    """The plans and the newest invoices, a line each."""
-    plans, invoices = (run.result or [] for run in runs)
-    lines = [Phrase.YOUR_PLAN.in_language(language, **each) for each in plans[:MOST_SHOWN]]
-    lines += [Phrase.YOUR_INVOICE.in_language(language, **each) for each in invoices[:MOST_SHOWN]]
-    return ["\n".join(f"- {line}" for line in lines)] if lines else []
+    updates = StateUpdates(
+        billing_case_id=number, context_flags={REFUND_IN_PROGRESS: is_open}, refund_form=form
+    )
+    return {"state_updates": updates}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from knowledge.embedding import encode
 from knowledge.embedding.kept_vectors import kept
+from knowledge.embedding.local import MIDDLE, MULTILINGUAL, SPREAD
 
 FOLDER = Path(__file__).parent
 # How fast the weight of an exemplar falls with its distance: at a cosine of 0.9 it has a fifth of
@@ -30,17 +31,37 @@ def _vectors(name: str) -> NDArray[np.float32]:
     return kept(lines(name))
 
 
-def votes(texts: Sequence[str], kinds: Sequence[str]) -> list[dict[str, float]]:
+@cache
+def _foreign_vectors(name: str) -> NDArray[np.float32]:
+    return MULTILINGUAL.encode(lines(name), kind="passage")
+
+
+def votes(
+    texts: Sequence[str], kinds: Sequence[str], *, is_foreign: bool = False
+) -> list[dict[str, float]]:
     """For each text, the votes of the exemplars of each kind.
 
     An exemplar gives exp(SHARPNESS * (cosine - 1)): 1 to its own words, next to nothing to
-    what is far from it. So what no exemplar is near to gets next to no votes at all.
+    what is far from it. So what no exemplar is near to gets next to no votes at all. `is_foreign`
+    asks the multilingual model, whose cosines lie farther apart, up to about 2.3. Raises
+    EmbeddingUnavailable.
     """
-    vectors = encode(texts)
+    cosines = _foreign_cosines if is_foreign else _cosines
     weights = {
-        kind: np.exp(SHARPNESS * (vectors @ _vectors(kind).T - 1)).sum(axis=1) for kind in kinds
+        kind: np.exp(SHARPNESS * (near - 1)).sum(axis=1)
+        for kind, near in cosines(texts, kinds).items()
     }
     return [{kind: float(weights[kind][row]) for kind in kinds} for row in range(len(texts))]
+
+
+def _cosines(texts: Sequence[str], kinds: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    vectors = encode(texts)
+    return {kind: vectors @ _vectors(kind).T for kind in kinds}
+
+
+def _foreign_cosines(texts: Sequence[str], kinds: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    vectors = MULTILINGUAL.encode(texts, kind="question")
+    return {kind: SPREAD * (vectors @ _foreign_vectors(kind).T - MIDDLE) for kind in kinds}
 
 
 def worth(vote: float) -> float:

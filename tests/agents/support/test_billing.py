@@ -45,6 +45,7 @@ def test_the_model_opens_a_case_and_the_conversation_hears_of_it(
     assert done.writes["state_updates"] == {
         "billing_case_id": case.number,
         "context_flags": {"refund_in_progress": True},
+        "refund_form": None,
     }
     first, second = models.server.ledger
     assert "Polish" in first.system
