@@ -42,7 +42,6 @@ STATE_EXCERPT = (
     "clarification_type",
     "limitations",
     "route_hint",
-    "context_flags",
     "state_updates",
 )
 
@@ -82,9 +81,9 @@ def reply(envelope: Envelope) -> dict[str, Any]:
 
 
 def of_conversation(conversation: Conversation | None, envelope: Envelope) -> dict[str, Any]:
-    """Return what an excerpt says of the conversation: its route and its length in messages.
+    """Return what an excerpt says of the conversation: its state and its length in messages.
 
-    The length is that at the end of the turn, its own messages included.
+    The state is that of now. The length is that at the end of the turn, its own messages included.
     """
     if conversation is None:
         return {}
@@ -92,6 +91,9 @@ def of_conversation(conversation: Conversation | None, envelope: Envelope) -> di
     last = messages.filter(turn=envelope).order_by("-created").values("created")[:1]
     return {
         "last_agent": conversation.last_agent,
+        "context_flags": conversation.context_flags,
+        "billing_case_id": conversation.billing_case_id,
+        "refund_form": conversation.refund_form,
         "history_length": messages.filter(created__lte=Subquery(last)).count(),
     }
 

@@ -36,6 +36,9 @@ class Conversation(models.Model):
     facts = models.JSONField(default=list, blank=True)
     last_agent = models.CharField(max_length=16, blank=True)
     context_flags = models.JSONField(default=dict, blank=True)
+    # As `agents.attributes.RefundForm`; None: nothing is being asked back.
+    refund_form = models.JSONField(null=True, blank=True)
+    billing_case_id = models.CharField(max_length=200, blank=True)  # Of the case opened last.
     open_clarification = models.JSONField(null=True, blank=True)
     clarification_rounds = models.PositiveSmallIntegerField(default=0)
     created = models.DateTimeField(default=now)

@@ -8,11 +8,13 @@ from django.conf import settings
 from django.dispatch import receiver
 from django.utils.timezone import now
 
+from agents.attributes import REFUND_IN_PROGRESS, RefundForm
 from agents.ending.summary import bounded, fact_note
 from agents.envelopes import envelope_ended
 from agents.intake.route_stickiness import is_on_route
 from agents.models import Envelope
 from agents.names import Role, Route, Status
+from agents.support.dialogue.refund_form import left_alone
 from conversations.models import Conversation, Message
 from knowledge import versions
 from knowledge.models import Document
@@ -50,6 +52,8 @@ def recall(conversation: Conversation, text: str, *, key: str = "") -> dict[str,
         "clarification_rounds": conversation.clarification_rounds,
         "last_agent": conversation.last_agent,
         "context_flags": conversation.context_flags,
+        "refund_form": conversation.refund_form,
+        "billing_case_id": conversation.billing_case_id,
         "collections": collections,
         "offers": offers(collections),
         "user_id": conversation.user_id,
@@ -175,8 +179,7 @@ def _store_learnt(conversation: Conversation, payload: dict[str, Any]) -> None:
         conversation.summary = folded["summary"]
         if folded["until"]:
             conversation.summarised_until = datetime.fromisoformat(folded["until"])
-    flags = (payload.get("state_updates") or {}).get("context_flags", {})
-    conversation.context_flags = {**conversation.context_flags, **flags}
+    _store_state(conversation, payload.get("state_updates"))
     conversation.topic = updates.get("topic") or conversation.topic
     if (preferred := updates.get("language_preference")) is not None:
         conversation.language_preference = preferred
@@ -187,6 +190,20 @@ def _store_learnt(conversation: Conversation, payload: dict[str, Any]) -> None:
     if former:
         notes = [fact_note(fact, now().isoformat()) for fact in former]
         conversation.summary = bounded([*conversation.summary.splitlines(), *notes])
+
+
+def _store_state(conversation: Conversation, updates: dict[str, Any] | None) -> None:
+    """Take over what a role did for the user; without that, an open form was left alone."""
+    flags: dict[str, bool] = {}
+    if updates is not None:
+        flags = updates["context_flags"]
+        conversation.refund_form = updates.get("refund_form")
+        conversation.billing_case_id = updates["billing_case_id"] or conversation.billing_case_id
+    elif conversation.refund_form:
+        form = left_alone(RefundForm.model_validate(conversation.refund_form))
+        conversation.refund_form = form.model_dump(mode="json") if form else None
+        flags = {} if form else {REFUND_IN_PROGRESS: False}
+    conversation.context_flags = {**conversation.context_flags, **flags}
 
 
 def _last_on_a_route(envelope: Envelope) -> str:

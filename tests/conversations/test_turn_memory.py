@@ -13,6 +13,7 @@ from agents.names import Role, Status
 from agents.routing import Stage
 from agents.steps import presence
 from agents.steps.concurrency import queue
+from conversations.answers import reply
 from conversations.errors import NobodyListens, TurnInProgress, UnusableText
 from conversations.models import Conversation, Message
 from conversations.services import Asker, ask, wait
@@ -222,3 +223,47 @@ def test_a_refusal_leaves_nothing_open_and_counts_no_round() -> None:
         end(envelope, clarification_reason="off_topic", response="I can't help with that.")
     assert conversation(envelope).open_clarification is None
     assert conversation(envelope).clarification_rounds == 0
+
+
+FORM = {"invoice": "INV-1", "amount": "45.00", "reason": "other", "is_shown": True}
+
+
+def keeping(**state: Any) -> dict[str, Any]:
+    """What billing writes about a form that it works on."""
+    flags = {"refund_in_progress": True}
+    return {"billing_case_id": "", "context_flags": flags, "refund_form": FORM, **state}
+
+
+def test_an_open_form_is_there_in_the_next_turn_and_in_the_excerpt() -> None:
+    first = ask("Refund it.", NOBODY, session="s")
+    end(first, state_updates=keeping())
+    memory = ask("And?", NOBODY, session="s").memory
+    assert memory["refund_form"]["amount"] == "45.00"
+    assert memory["refund_form"]["is_shown"]
+    assert memory["context_flags"] == {"refund_in_progress": True}
+    excerpt = reply(first)["state_excerpt"]
+    assert excerpt["refund_form"]["invoice"] == "INV-1"
+    assert excerpt["context_flags"] == {"refund_in_progress": True}
+
+
+def test_a_form_that_is_left_alone_takes_no_yes_and_closes_after_three_turns() -> None:
+    end(ask("Refund it.", NOBODY, session="s"), state_updates=keeping())
+    for beside in (0, 1, 2):
+        envelope = ask("Why is the sky blue?", NOBODY, session="s")
+        form = envelope.memory["refund_form"]
+        assert (form["turns_beside"], form["is_shown"]) == (beside, beside == 0)
+        end(envelope)
+    memory = ask("And now?", NOBODY, session="s").memory
+    assert memory["refund_form"] is None
+    assert memory["context_flags"] == {"refund_in_progress": False}
+
+
+def test_a_case_that_was_opened_is_remembered_and_closes_the_form() -> None:
+    end(ask("Refund it.", NOBODY, session="s"), state_updates=keeping())
+    second = ask("Yes.", NOBODY, session="s")
+    end(second, state_updates=keeping(billing_case_id="R10001", refund_form=None))
+    end(ask("Why is the sky blue?", NOBODY, session="s"))
+    memory = ask("And?", NOBODY, session="s").memory
+    assert (memory["refund_form"], memory["billing_case_id"]) == (None, "R10001")
+    assert memory["context_flags"] == {"refund_in_progress": True}
+    assert reply(second)["state_excerpt"]["billing_case_id"] == "R10001"

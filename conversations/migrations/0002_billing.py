@@ -1,0 +1,21 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('conversations', '0001_tables'),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name='conversation',
+            name='billing_case_id',
+            field=models.CharField(blank=True, max_length=200),
+        ),
+        migrations.AddField(
+            model_name='conversation',
+            name='refund_form',
+            field=models.JSONField(blank=True, null=True),
+        ),
+    ]
