@@ -1,4 +1,4 @@
-"""Conversations app: hears when a turn ends."""
+"""Conversations app: hears when a turn ends, and what becomes of refund cases."""
 
 from importlib import import_module
 
@@ -11,5 +11,6 @@ class ConversationsConfig(AppConfig):
     name = "conversations"
 
     def ready(self) -> None:
-        """Load the receiver, which needs the models and so can't be imported earlier."""
-        import_module("conversations.turn_memory")
+        """Load the receivers, which need the models and so can't be imported earlier."""
+        for name in ("conversations.turn_memory", "conversations.case_messages"):
+            import_module(name)

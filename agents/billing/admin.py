@@ -39,7 +39,13 @@ OF_CASE = (
     "opened",
     "due",
 )
-COMMENT, APPROVE, REJECT = "comment", "approve", "reject"
+COMMENT, TELL, APPROVE, REJECT = "comment", "tell", "approve", "reject"
+ACTIONS = {
+    COMMENT: "Comment",
+    TELL: "Tell the customer",
+    APPROVE: "Approve",
+    REJECT: "Reject",
+}
 
 
 @admin.register(Customer)
@@ -93,17 +99,17 @@ class InvoiceAdmin(ModelAdmin):
 
 
 class DecisionForm(forms.ModelForm):
-    """What staff do with a case: comment on it, approve or reject it."""
+    """What staff do with a case: comment on it, tell the customer, approve or reject it."""
 
     action = forms.ChoiceField(
-        choices=[(each, each.capitalize()) for each in (COMMENT, APPROVE, REJECT)],
+        choices=list(ACTIONS.items()),
         widget=UnfoldAdminSelectWidget,
     )
     comment = forms.CharField(
         required=False,
         max_length=2000,
         widget=UnfoldAdminTextareaWidget,
-        help_text="With a decision, the customer is told. A comment alone is for staff.",
+        help_text="The customer is told it with a decision; a comment alone is for staff.",
     )
 
     class Meta:
@@ -144,7 +150,7 @@ class CaseEventInline(TabularInline):
 
 @admin.register(RefundCase)
 class RefundCaseAdmin(ModelAdmin):
-    """Refund cases: approve, reject, comment. Nothing else of them can be changed."""
+    """Refund cases: approve, reject, comment, tell. Nothing else of them can be changed."""
 
     form = DecisionForm
     inlines = (CaseEventInline,)
@@ -172,8 +178,9 @@ class RefundCaseAdmin(ModelAdmin):
         """Do what was chosen; say so where somebody else was quicker."""
         action, comment = form.cleaned_data["action"], form.cleaned_data["comment"]
         try:
-            if action == COMMENT:
-                refunds.comment_on(obj.pk, by=request.user, comment=comment)
+            if action in {COMMENT, TELL}:
+                tell = action == TELL
+                refunds.comment_on(obj.pk, by=request.user, comment=comment, tell=tell)
             else:
                 refunds.decide(obj.pk, approve=action == APPROVE, by=request.user, comment=comment)
         except RefusedRefund as refusal:

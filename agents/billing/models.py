@@ -186,6 +186,7 @@ class CaseEvent(models.Model):
         APPROVED = "approved"
         REJECTED = "rejected"
         COMMENTED = "commented"
+        TOLD = "told", "Told the customer"
 
     case = models.ForeignKey(RefundCase, on_delete=models.CASCADE, related_name="events")
     kind = models.CharField(max_length=10, choices=Kind)

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
+from django.dispatch import Signal
 
 from agents.billing.business_days import business_day_after
 from agents.billing.models import (
@@ -32,6 +33,8 @@ NOT_REFUNDABLE = (
     "Usage outside of the plan (premium services)",
 )
 ONCE = "refund_once_for_an_invoice"
+# Sent with `event`, which the customer is to be told of, in the transaction that writes it.
+customer_event = Signal()
 
 
 def customer(user_id: str) -> Customer | None:
@@ -165,14 +168,19 @@ def decide(key: int, *, approve: bool, by: Any, comment: str = "") -> RefundCase
             raise RefusedRefund(f"{found.number} is {found.status} already.")
         found.status = RefundCase.Status.APPROVED if approve else RefundCase.Status.REJECTED
         found.save(update_fields=["status"])
-        found.events.create(kind=found.status, by=by, comment=comment.strip())
+        event = found.events.create(kind=found.status, by=by, comment=comment.strip())
+        customer_event.send(CaseEvent, event=event)
     return found
 
 
-def comment_on(key: int, *, by: Any, comment: str) -> None:
-    """Add a comment of staff to a case. Raises RefusedRefund."""
+def comment_on(key: int, *, by: Any, comment: str, tell: bool = False) -> None:
+    """Add a comment of staff to a case, which the customer may be told. Raises RefusedRefund."""
     if not comment.strip():
         raise RefusedRefund("Write a comment first.")
-    RefundCase.objects.get(pk=key).events.create(
-        kind=CaseEvent.Kind.COMMENTED, by=by, comment=comment.strip()
-    )
+    kind = CaseEvent.Kind.TOLD if tell else CaseEvent.Kind.COMMENTED
+    with transaction.atomic():
+        event = RefundCase.objects.get(pk=key).events.create(
+            kind=kind, by=by, comment=comment.strip()
+        )
+        if tell:
+            customer_event.send(CaseEvent, event=event)
