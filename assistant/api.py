@@ -17,6 +17,7 @@ from agents.steps import faults
 from conversations.errors import (
     ConversationError,
     Forgotten,
+    KeyReused,
     NobodyListens,
     StillTakenIn,
     TooManyTurns,
@@ -30,6 +31,7 @@ STATUS: dict[type[Exception], int] = {
     NobodyListens: 503,
     StillTakenIn: 503,
     TurnInProgress: 409,
+    KeyReused: 422,
     TooManyTurns: 429,
     Forgotten: 404,
 }

@@ -8,7 +8,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from knox.models import AuthToken
 from pydantic import BaseModel, ConfigDict
 from rest_framework import serializers
@@ -101,7 +101,18 @@ class Reply(BaseModel):
 class ChatView(APIView):
     """One turn: asks, and unless told not to waits for the answer."""
 
-    @extend_schema(request=ChatRequest, responses={200: Reply, 202: Reply})
+    @extend_schema(
+        request=ChatRequest,
+        responses={200: Reply, 202: Reply},
+        parameters=[
+            OpenApiParameter(
+                "Idempotency-Key",
+                str,
+                OpenApiParameter.HEADER,
+                description="Sent again with the same key, a message begins no other turn.",
+            )
+        ],
+    )
     def post(self, request: Request) -> Response:
         """Answer a message from the documents."""
         body = ChatRequest(data=request.data)
@@ -113,6 +124,7 @@ class ChatView(APIView):
             session=values.get("session_id", ""),
             collections=values.get("collections", ()),
             filters=Filters(values.get("languages", ()), values.get("audience", "")),
+            idempotency_key=request.headers.get("Idempotency-Key", ""),
         )
         if not values["wait"]:
             events = reverse("turn-events", args=[envelope.pk])

@@ -20,6 +20,18 @@ class UnusableFilter(ConversationError):
     """Documents cannot be chosen by that."""
 
 
+class KeyReused(ConversationError):
+    """Another message was sent with this Idempotency-Key."""
+
+    code = "idempotency_key_reused"
+
+
+class UnusableKey(ConversationError):
+    """An Idempotency-Key has 1 to 200 printable ASCII characters."""
+
+    code = "unusable_idempotency_key"
+
+
 class TurnInProgress(ConversationError):
     """The last message of this conversation is still being answered."""
 

@@ -82,12 +82,19 @@ class Message(models.Model):
         related_name="messages",
         db_index=False,
     )
+    # What the client calls this message, so that sending it again changes nothing.
+    idempotency_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 unique
     created = models.DateTimeField(default=now)
 
     class Meta:
         ordering = ("created",)
         constraints = (
             models.UniqueConstraint(fields=("turn", "role"), name="message_once_per_turn_and_role"),
+            models.UniqueConstraint(
+                fields=("idempotency_key", "conversation"),
+                condition=models.Q(idempotency_key__isnull=False),
+                name="message_once_per_key",
+            ),
         )
 
     def __str__(self) -> str:

@@ -16,11 +16,13 @@ from agents.names import Role, Status
 from agents.steps import events, presence
 from conversations.errors import (
     Forgotten,
+    KeyReused,
     NobodyListens,
     StillTakenIn,
     TooManyTurns,
     TurnInProgress,
     UnusableFilter,
+    UnusableKey,
     UnusableText,
 )
 from conversations.models import Conversation, Message
@@ -33,6 +35,7 @@ from knowledge.postgres_text import storable
 
 TURNS_LOCK = 0x0D0CE29
 MARGIN_SECONDS = 10.0
+LONGEST_KEY = Message._meta.get_field("idempotency_key").max_length or 0
 LONGEST_AUDIENCE = Document._meta.get_field("audience").max_length or 0
 
 
@@ -74,22 +77,30 @@ def ask(
     session: str = "",
     collections: Sequence[str] = (),
     filters: Filters = ANY,
+    idempotency_key: str = "",
 ) -> Envelope:
     """Begin the turn that answers `text` and return its envelope.
 
     `session` continues a conversation of the same owner or begins one of that name;
     `collections` binds the conversation to these names from now on, `filters` hold for this
-    message alone.
+    message alone. A message that was taken before under its `idempotency_key` begins no other
+    turn; without a session, the key names the conversation, too.
 
     Raises a ConversationError, or knowledge.errors.UnknownCollection, before anything is stored.
     """
     text = checked(text)
+    if idempotency_key:
+        session = session or str(uuid.uuid5(uuid.NAMESPACE_OID, checked_key(idempotency_key)))
+        if earlier := _taken(asker, session, idempotency_key, text):
+            return earlier
     chosen = collections_named(collections)
     if missing := presence.missing_roles():
         raise NobodyListens(no_worker(missing))
     refuse_too_early(chosen)
     with transaction.atomic():
         conversation = _conversation(asker, session or str(uuid.uuid4()))
+        if idempotency_key and (earlier := _taken(asker, session, idempotency_key, text)):
+            return earlier
         if conversation.status == Conversation.Status.RUNNING:
             raise TurnInProgress
         if chosen:
@@ -99,7 +110,12 @@ def ask(
             "audience": filters.audience.strip(),
         }
         place = refuse_too_many(asker.owner)
-        message = Message(conversation=conversation, role=Message.Author.USER, text=text)
+        message = Message(
+            conversation=conversation,
+            role=Message.Author.USER,
+            text=text,
+            idempotency_key=idempotency_key or None,
+        )
         message.turn = envelope = envelopes.start(
             memory, conversation_id=conversation.pk, message_id=message.pk, place=place
         )
@@ -107,6 +123,24 @@ def ask(
         conversation.status = Conversation.Status.RUNNING
         conversation.save()
     return envelope
+
+
+def checked_key(key: str) -> str:
+    """Return an Idempotency-Key as it is. Raises UnusableKey."""
+    if len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
+        raise UnusableKey
+    return key
+
+
+def _taken(asker: Asker, session: str, key: str, text: str) -> Envelope | None:
+    """Return the turn of the message that was sent with this key. Raises KeyReused."""
+    sent = Message.objects.filter(
+        conversation__owner=asker.owner, conversation__session=session, idempotency_key=key
+    )
+    earlier = sent.select_related("turn").first()
+    if earlier and earlier.text != text:
+        raise KeyReused
+    return earlier.turn if earlier else None
 
 
 def checked(text: str) -> str:

@@ -18,4 +18,17 @@ class Migration(migrations.Migration):
             name='refund_form',
             field=models.JSONField(blank=True, null=True),
         ),
+        migrations.AddField(
+            model_name="message",
+            name="idempotency_key",
+            field=models.CharField(blank=True, max_length=200, null=True),
+        ),
+        migrations.AddConstraint(
+            model_name="message",
+            constraint=models.UniqueConstraint(
+                fields=("idempotency_key", "conversation"),
+                condition=models.Q(idempotency_key__isnull=False),
+                name="message_once_per_key",
+            ),
+        ),
     ]
