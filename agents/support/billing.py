@@ -5,6 +5,7 @@ a refund case needs.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from agents.attributes import REFUND_IN_PROGRESS, RefundForm, Remark, StateUpdates
@@ -14,6 +15,7 @@ from agents.llm.model import Model
 from agents.names import Role
 from agents.support.dialogue.account import OPENED, Account
 from agents.support.dialogue.refund_form import FormTalk, Told
+from agents.support.dialogue.replies import named
 from agents.support.dialogue.utterance import BUTTONS, Utterance
 from agents.tools import loop, toolbox
 from agents.words import ENGLISH, Phrase, contact, english_name
@@ -33,6 +35,7 @@ class Request(View):
     language: str = ENGLISH
     history: list[Remark] = []
     text_eng: str = ""
+    last_agent: str = ""
     context_flags: dict[str, bool] = {}
     refund_form: RefundForm | None = None
     billing_case_id: str = ""
@@ -86,7 +89,7 @@ def show(view: Request) -> Writes:
         "response": "\n\n".join([*lines, *told.lines]),
         "suggested_actions": told.actions,
         "generation_confidence": WRITTEN_CONFIDENCE if told.is_sure else SHOWN_CONFIDENCE,
-        **_updates(view, told.form, account.cases),
+        **_updates(view, told.form, account.cases if account.is_known else {}),
     }
 
 
@@ -104,13 +107,29 @@ def _told(view: Request, account: Account) -> Told:
         cases=tuple(account.cases),
     )
     talk = FormTalk(account, said, today=view.current_time[:10])
+    if form is None and said.wish not in {"", "refund"}:
+        return _answered(said, account, view.billing_case_id)
     if form is None:
-        wants = said.wish == "refund"
-        return talk.reply(RefundForm()) if wants else _answered(said, account, view.billing_case_id)
+        goes_on = view.last_agent == Role.BILLING and bool(said.sums or said.named_reasons)
+        if said.wish or goes_on:
+            return talk.reply(_begun(view, said, account) if goes_on else RefundForm())
+        return _answered(said, account, view.billing_case_id)
     if talk.brings(form) or said.wish in {"", "refund"}:
         return talk.reply(form)
     between, asked = _answered(said, account, view.billing_case_id), talk.ask(form)
     return Told([*between.lines, *asked.lines], asked.actions, asked.form)
+
+
+def _begun(view: Request, said: Utterance, account: Account) -> RefundForm:
+    """The form as a dialogue with a model left it that fails now: what the customer has named."""
+    form = RefundForm()
+    for remark in view.history[-RECENT:]:
+        if remark.role == "user":
+            earlier = replace(said, text=remark.text, english="")
+            form = FormTalk(account, earlier, today=view.current_time[:10]).filled(form)
+        elif named(remark.text, account.cases):
+            form = RefundForm()  # what was said before belongs to that case
+    return form
 
 
 def _answered(said: Utterance, account: Account, last_case: str) -> Told:

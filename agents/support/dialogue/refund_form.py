@@ -57,7 +57,7 @@ class FormTalk:
             return self._open(form)
         if said.consent == "no":
             return Told([self._say(Phrase.REFUND_DROPPED)])
-        filled = self._filled(form)
+        filled = self.filled(form)
         is_new = form == RefundForm()
         if filled == form and not self._problems and not is_new and said.wish != "refund":
             self._problems.append(self._say(Phrase.NOT_UNDERSTOOD))
@@ -128,7 +128,7 @@ class FormTalk:
         fitting = self._fitting(form)
         return Told([*self._problems, run.error]) if fitting == form else self.ask(fitting)
 
-    def _filled(self, form: RefundForm) -> RefundForm:
+    def filled(self, form: RefundForm) -> RefundForm:
         """Return the form with what the message names, as far as the rules let it."""
         said = self._said
         names = said.named_invoices or said.sums or said.named_reasons

@@ -79,6 +79,25 @@ def test_without_a_model_the_account_is_shown_in_the_users_language(claim: Claim
     assert not RefundCase.objects.exists()
 
 
+def test_a_model_that_fails_in_the_midst_of_a_refund_leaves_off_where_it_was(
+    models: Scripted, claim: Claim
+) -> None:
+    models.says("billing", Response(status=400))
+    wish = LINE | {"text": "I want a refund for INV-u123."}
+    asked = LINE | {"role": "assistant", "text": "How much, and why?"}
+    done = said(
+        claim,
+        models,
+        text="Reason: overcharge. Amount: PLN 40",
+        language="en",
+        history=[wish, asked],
+        last_agent="billing",
+    )
+    assert "40.00 PLN of invoice INV-u123 back" in done.writes["response"]
+    assert done.writes["state_updates"]["refund_form"]["is_shown"]
+    assert not RefundCase.objects.exists()
+
+
 def test_without_a_model_who_is_no_customer_is_told_so(begin: Begin) -> None:
     done = said(step_of(begin(user_id="nobody"), Role.BILLING), None, language="en")
     assert "I find no account of yours here" in done.writes["response"]
