@@ -12,8 +12,9 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.attributes import DECLINING_REASONS
+from agents.attributes import DECLINING_REASONS, RefundForm
 from agents.names import Role, Route, Status
+from agents.support.dialogue.replies import answers
 from agents.words import Phrase
 
 
@@ -129,10 +130,23 @@ def start(payload: Payload) -> Decision:
 
 
 def lang(payload: Payload) -> Decision:
-    """English needs no translation when the deployment says so."""
+    """A plain answer to billing's open form goes there as it is; else the text is translated.
+
+    English needs no translation when the deployment says so.
+    """
+    if _completes_form(payload):
+        return _send(Role.BILLING, route=Route.BILLING)
     if settings.TRANSLATE_ENGLISH == "skip" and payload["language"] == "en":
         return _send(Role.ESSENCE, text_eng=payload["text"])
     return _send(Role.TRANSLATION)
+
+
+def _completes_form(payload: Payload) -> bool:
+    """Whether billing has asked for what this is: a yes, a sum, an invoice, a reason."""
+    form = payload.get("refund_form")
+    if not form or Route.BILLING not in payload["enabled_routes"]:
+        return False
+    return answers(payload["text"], RefundForm.model_validate(form))
 
 
 def translation(payload: Payload) -> Decision:

@@ -14,7 +14,8 @@ REQUEST = {"reason": "vague_request", "message": ""}
 
 # For each attribute that the table looks at, the values it may tell apart.
 OUTCOMES: dict[str, tuple[Any, ...]] = {
-    "text": ("question", "/help"),
+    "text": ("question", "/help", "yes"),
+    "refund_form": (None, {"is_shown": True}),
     "language": ("en", "de"),
     "clarification_result": (None, "exit"),
     "small_talk": (None, "greeting", "person"),
