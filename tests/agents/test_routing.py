@@ -18,6 +18,19 @@ def asked(reason: str = "vague_request") -> dict[str, str]:
     return {"reason": reason, "message": ""}
 
 
+ALL_ROUTES = [Route.DOCUMENTATION, Route.BILLING, Route.FALLBACK]
+BILLED: dict[str, Any] = {"enabled_routes": ALL_ROUTES, "route": Route.BILLING}
+SUSPECTED: dict[str, Any] = {
+    "guardrails_verdict": "suspected",
+    "clarification_requests": {"guardrails": asked("harmful_content")},
+}
+FORM: dict[str, Any] = {
+    "language": "pl",
+    "enabled_routes": ALL_ROUTES,
+    "refund_form": {"invoice": "INV-1", "is_shown": True},
+}
+
+
 def after(stage: Stage, **payload: Any) -> Decision:
     return decide({"stage": stage, "enabled_routes": ONE_ROUTE, "text": "?"} | payload)
 
@@ -28,6 +41,10 @@ def after(stage: Stage, **payload: Any) -> Decision:
         (Stage.START, {"text": "How do I?"}, [Role.LANG]),
         (Stage.START, {"text": " /help"}, [Role.COMMAND]),
         (Stage.LANG, {"language": "en"}, [Role.TRANSLATION]),
+        (Stage.LANG, FORM | {"text": "tak"}, [Role.BILLING]),
+        (Stage.LANG, FORM | {"text": "the other one?"}, [Role.TRANSLATION]),
+        (Stage.LANG, FORM | {"text": "tak", "enabled_routes": ONE_ROUTE}, [Role.TRANSLATION]),
+        (Stage.LANG, FORM | {"text": "tak", "refund_form": None}, [Role.TRANSLATION]),
         (Stage.TRANSLATION, {}, [Role.ESSENCE]),
         (Stage.ESSENCE, {}, [Role.GUARDRAILS, Role.SEARCH]),
         (
@@ -75,6 +92,24 @@ def after(stage: Stage, **payload: Any) -> Decision:
             {"route": Route.FALLBACK, "enabled_routes": TWO_ROUTES, "route_confidence": 0.3},
             [Role.SEARCH],
         ),
+        (Stage.ESSENCE, {"enabled_routes": [Route.BILLING]}, [Role.GUARDRAILS]),
+        (Stage.INTAKE, {"enabled_routes": [Route.BILLING]}, [Role.BILLING]),
+        (
+            Stage.INTAKE,
+            {"enabled_routes": [Route.FALLBACK], "search_quality": "excellent"},
+            [Role.FALLBACK],
+        ),
+        (Stage.INTAKE, BILLED | {"search_quality": "excellent"}, [Role.BILLING]),
+        (Stage.INTAKE, BILLED | {"clarification_requests": {"essence": asked()}}, [Role.BILLING]),
+        (Stage.INTAKE, BILLED | SUSPECTED, [Role.BILLING]),
+        (Stage.INTAKE, BILLED | SUSPECTED | {"guardrails_verdict": "unsafe"}, [Role.CLARIFICATION]),
+        (
+            Stage.INTAKE,
+            BILLED | {"enabled_routes": ONE_ROUTE, "search_quality": "excellent"},
+            [Role.AUGMENTATION],
+        ),
+        (Stage.ROUTER, BILLED, [Role.BILLING]),
+        (Stage.GUARDRAILS, {"enabled_routes": [Route.BILLING]}, [Role.BILLING]),
         (Stage.SEARCH, {"search_quality": "poor", "search_rounds": 1}, [Role.EVALUATOR]),
         (Stage.SEARCH, {"search_quality": "poor", "search_rounds": 2}, [Role.EVALUATOR]),
         (Stage.SEARCH, {}, [Role.EVALUATOR]),
@@ -106,6 +141,7 @@ def test_stage_and_outcome_decide_who_works_next(
     [
         (Stage.COMMAND, {}, Status.COMPLETED),
         (Stage.FALLBACK, {}, Status.COMPLETED),
+        (Stage.BILLING, {}, Status.COMPLETED),
         (Stage.QUALITY, {"quality_decision": "approve"}, Status.COMPLETED),
         (Stage.QUALITY, {"quality_decision": "approve_with_reservations"}, Status.COMPLETED),
         (Stage.QUALITY, {"quality_decision": "research", "quality_returns": 2}, Status.COMPLETED),

@@ -30,6 +30,24 @@ def test_the_hint_is_the_route_that_the_text_is_about_or_none(
     assert offer(payload)["route_hint"] == hint
 
 
+ALL_ROUTES = ["documentation", "billing", "fallback"]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [("my invoice, hmm", Route.BILLING), ("the settings, hmm", Route.DOCUMENTATION)],
+)
+def test_of_two_routes_three_choices_are_offered_and_the_likelier_one_first(
+    text: str, hint: Route
+) -> None:
+    writes = offer({"text": text, "language": "en", "enabled_routes": ALL_ROUTES})
+    first, *_ = writes["suggested_actions"]
+    assert writes["route_hint"] == hint
+    assert first == Phrase[f"ROUTE_{hint.name}"]
+    assert Phrase.SOMETHING_ELSE in writes["suggested_actions"]
+    assert writes["response"].count("\n- ") == 3
+
+
 def test_without_an_open_route_there_is_no_hint_and_still_an_action() -> None:
     writes = offer({"text": "How?", "language": "de", "enabled_routes": ["fallback"]})
     assert writes["route_hint"] is None

@@ -1,11 +1,14 @@
 """Router: which route a question takes."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agents.contract import Result
 from agents.intake.router import choose
+from agents.words import LOCALES, Phrase
 from tests.scripted import Response, Scripted, shaped
 
 BOTH = ["documentation", "fallback"]
@@ -34,6 +37,45 @@ def test_questions_go_to_the_documents(question: str) -> None:
 @pytest.mark.parametrize("question", ["Who are you?", "Can I talk to a human being?", "Hi there"])
 def test_small_talk_goes_to_fallback(question: str) -> None:
     assert routed(question)["route"] == "fallback"
+
+
+ALL = ["documentation", "billing", "fallback"]
+MESSAGES = Path(__file__).with_name("routes.jsonl")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Why was I charged twice?",
+        "I want to request a refund for invoice INV-20251001",
+        "How much do I owe?",
+        "Gdzie jest moja faktura?",
+        *(Phrase.ROUTE_BILLING.in_language(language) for language in LOCALES),
+    ],
+)
+def test_questions_about_the_customers_money_go_to_billing(question: str) -> None:
+    assert routed(question, enabled_routes=ALL)["route"] == "billing"
+    assert routed(question)["route"] != "billing"
+
+
+def test_of_fifty_messages_in_four_languages_four_in_five_take_their_route() -> None:
+    messages = [json.loads(line) for line in MESSAGES.read_text("utf-8").splitlines()]
+    right = [
+        routed(message["text"], enabled_routes=ALL)["route"] == message["route"]
+        for message in messages
+    ]
+    assert len(right) == 50
+    assert sum(right) >= 40
+
+
+def test_on_billing_an_unsure_message_stays_and_a_sure_one_goes() -> None:
+    on: dict[str, Any] = {"enabled_routes": ALL, "last_agent": "billing", "history": ON}
+    assert routed("Amount: 45", **on)["route"] == "billing"
+    sure = routed("How do I reset my password?", **on)
+    assert sure["route"] == "documentation"
+    flags = {"refund_in_progress": True}
+    less_sure = routed("How do I reset my password?", **on, context_flags=flags)
+    assert less_sure["route_confidence"] < sure["route_confidence"]
 
 
 def test_a_vague_first_question_asks_back_and_a_later_one_does_not() -> None:
