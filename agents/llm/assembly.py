@@ -237,6 +237,7 @@ class Assembly:
         # Some servers number every call 0 and tell them apart by their ids.
         if not self._calls or position is None or call_id not in {"", self._calls[position]["id"]}:
             self._calls.append({"id": call_id, "name": "", "arguments": ""})
+            self.watch.begin_call()
             position = -1
         call = self._calls[position]
         arguments = function.get("arguments")

@@ -104,6 +104,10 @@ class Watch:
         """Take what was said so far for a thought."""
         self._said, self._said_tail = 0, ""
 
+    def begin_call(self) -> None:
+        """Look at what follows by itself: calls of one tool are like each other, and no loop."""
+        self._tail = ""
+
     def last(self) -> str:
         """Return why the end of what was read is not worth its name, or nothing."""
         if self.request is None:

@@ -344,3 +344,19 @@ def test_the_digest_of_a_request_changes_with_every_part_of_it() -> None:
         {"schema": {"type": "object"}},
     ]  # fmt: skip
     assert len({Request.digest(request(**each)) for each in changes}) == len(changes)
+
+
+def test_arguments_without_end_are_a_loop_and_calls_that_are_alike_are_none(
+    models: Scripted,
+) -> None:
+    endless = [
+        {"index": 0, "id": "a", "function": {"name": "say", "arguments": PHRASE}} for _ in range(50)
+    ]
+    said = Response(finish="tool_calls", tool_calls=endless)
+    assert reply_to(models, said).finish_reason == "loop"
+    alike = [
+        {"index": place, "id": f"{place}", "function": {"name": "say", "arguments": PHRASE}}
+        for place in range(50)
+    ]
+    reply = reply_to(models, Response(finish="tool_calls", tool_calls=alike))
+    assert (reply.finish_reason, len(reply.tool_calls)) == ("tool_calls", 50)
