@@ -10,6 +10,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -172,8 +173,7 @@ class Toolbox:
             self._tell("tool_call_start", call)
         landings = [self._begun(call, before) for call in group]
         runs = []
-        for call, land in zip(group, landings, strict=True):
-            run = land()
+        for call, run in zip(group, _landed_together(landings), strict=True):
             is_ok = run.outcome == ToolOutcome.OK
             if call.effect_key and is_ok:
                 before.setdefault(call.effect_key, run)
@@ -294,6 +294,15 @@ def _groups(calls: Sequence[Call]) -> Iterator[list[Call]]:
             group = []
     if group:
         yield group
+
+
+def _landed_together(landings: Sequence[Callable[[], ToolRun]]) -> Iterator[ToolRun]:
+    """Yield what came of calls, in order; their further attempts run at the same time, too."""
+    if len(landings) == 1:
+        yield landings[0]()
+        return
+    with ThreadPoolExecutor(len(landings), thread_name_prefix="tools") as pool:
+        yield from pool.map(lambda land: land(), landings)
 
 
 def _too_many(call: Call) -> Call:

@@ -23,7 +23,7 @@ from agents.tools.flight import ADRIFT, MOST_ADRIFT
 from agents.tools.tool import TOOLS
 from agents.tools.tool_call import LONGEST_RESULT
 from agents.tools.toolbox import LONGEST_ARGUMENTS, MOST_CALLS, Toolbox, at_hand
-from tests.agents.tools.bench import Bench, again, effects, step_of, want
+from tests.agents.tools.bench import Bench, Search, again, effects, step_of, want
 from tests.conftest import Begin
 
 REFUND = want("refund", invoice="I-1", amount=20)
@@ -218,6 +218,26 @@ def test_calls_of_one_reply_run_at_the_same_time_and_keep_their_order(
     runs = toolbox.call_all([want("doze", number, query=str(number)) for number in range(4)])
     assert [(run.outcome, run.result) for run in runs] == [
         ("ok", f"query='{number}'") for number in range(4)
+    ]
+
+
+def test_further_attempts_of_calls_of_one_reply_run_at_the_same_time_too(
+    toolbox: Toolbox, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = threading.Barrier(4, timeout=5)
+    before = set[str]()
+
+    def meet(arguments: Search, caller: object) -> str:
+        if arguments.query not in before:
+            before.add(arguments.query)
+            raise OSError("away")
+        together.wait()
+        return arguments.query
+
+    monkeypatch.setitem(TOOLS, "look", replace(TOOLS["look"], function=meet, seconds=5.0))
+    runs = toolbox.call_all([want("look", number, query=str(number)) for number in range(4)])
+    assert [(run.outcome, run.result, run.attempts) for run in runs] == [
+        ("ok", str(number), 2) for number in range(4)
     ]
 
 
