@@ -194,6 +194,11 @@ class Phrase(StrEnum):
         "I could not look everything up, so this may be incomplete. If it happens again, give the "
         "support team this error number: {error_id}."
     )
+    EFFECT_UNKNOWN = (
+        "It is not known whether what you asked for was done. Please ask me about it before you "
+        "ask for it again. If that does not help, give the support team this error number: "
+        "{error_id}."
+    )
     CANCELLED = "I stopped working on this question, as you asked."
 
     HELP_ANY = "I answer questions from documents and show where each answer is written."

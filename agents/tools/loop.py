@@ -14,7 +14,7 @@ from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Message, Reply, ToolCall
 from agents.models import ToolRun
-from agents.tools.tool import TOOLS, ToolOutcome
+from agents.tools.tool import TOOLS, Effect, ToolOutcome
 from agents.tools.toolbox import LONGEST_ARGUMENTS, at_hand
 from agents.words import Phrase
 from prompts.prompt import Prompt, marked
@@ -27,6 +27,8 @@ MOST_HEARD = 32
 # What a model is shown of a result: its beginning and its end.
 LONGEST_OBSERVATION = 1500  # characters
 BEGINNING, END = 0.6, 0.35
+# What a call comes to that is not refused before.
+MADE = frozenset({ToolOutcome.OK, ToolOutcome.EXECUTION, ToolOutcome.TIMEOUT})
 ENOUGH = Prompt("_enough", "reason")
 # As the chat API wants names and ids, also of tools that do not exist.
 FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -47,20 +49,21 @@ class Answer:
 
     @property
     def failures(self) -> list[ToolRun]:
-        """The last calls of critical tools, where these failed."""
-        last = {run.tool: run for run in self.runs}
-        return [
-            run
-            for run in last.values()
-            if run.outcome != ToolOutcome.OK and run.tool in TOOLS and TOOLS[run.tool].critical
-        ]
+        """The last calls of critical tools that were made, where these failed."""
+        last = {run.tool: run for run in self.runs if run.outcome in MADE and run.tool in TOOLS}
+        return [run for run in last.values() if run.error_id and TOOLS[run.tool].critical]
 
     def with_failures(self, language: str) -> str:
-        """Return the text; with a sentence for the user if a critical tool failed."""
-        ids = ", ".join(run.error_id for run in self.failures if run.error_id)
-        if not ids:
-            return self.text
-        return f"{self.text}\n\n{Phrase.TOOLS_FAILED.in_language(language, error_id=ids)}"
+        """Return the text; with a sentence for the user where a critical tool failed."""
+        ids: dict[Phrase, list[str]] = {}
+        for run in self.failures:
+            is_elsewhere = TOOLS[run.tool].effect is Effect.ELSEWHERE
+            phrase = Phrase.EFFECT_UNKNOWN if is_elsewhere else Phrase.TOOLS_FAILED
+            ids.setdefault(phrase, []).append(run.error_id)
+        told = (
+            phrase.in_language(language, error_id=", ".join(some)) for phrase, some in ids.items()
+        )
+        return "\n\n".join([self.text, *told])
 
 
 def run(llm: Model, prompt: Prompt, /, *, rounds: int = ROUNDS, **values: Any) -> Answer:

@@ -1,6 +1,7 @@
 """Loop: rounds that end, replies and effects that are found again, and what models are shown."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from agents.steps.records import Claim
 from agents.tools import loop
 from agents.tools import toolbox as toolbox_module
 from agents.tools.loop import Answer, excerpt
+from agents.tools.tool import TOOLS
 from agents.tools.toolbox import Toolbox
 from prompts.prompt import Prompt
 from tests.agents.tools.bench import Bench, again, asks, effects, model_at, outcomes, want
@@ -196,6 +198,18 @@ def test_a_reply_that_is_all_arguments_is_not_read_to_its_end(
     assert list(outcomes_of_calls) == ["truncated", "ok"]
 
 
+def test_calls_that_are_much_alike_are_no_loop_of_a_model(
+    models: Scripted, bench: Bench, claim: Claim, probe: Prompt
+) -> None:
+    note = "It was charged twice, as the customer says, and should have been charged once."
+    wanted = [
+        want("refund", place, invoice=f"I-{place}", amount=20, note=note) for place in range(6)
+    ]
+    models.says("probe", asks(*wanted), Response("Done."))
+    said, _ = answer(claim, probe)
+    assert (said.text, effects()) == ("Done.", 6)
+
+
 def test_of_a_hundred_calls_in_one_reply_most_are_not_even_told_back(
     models: Scripted, bench: Bench, claim: Claim, probe: Prompt
 ) -> None:
@@ -216,6 +230,27 @@ def test_the_failure_of_a_critical_tool_is_told_to_the_user_with_its_number(
     text = said.with_failures("de")
     assert text.startswith("I don't know.\n\nIch konnte nicht alles nachschlagen")
     assert failure.error_id in text
+
+
+def test_a_critical_tool_that_failed_is_told_also_when_it_was_called_in_vain_afterwards(
+    models: Scripted, bench: Bench, claim: Claim, probe: Prompt
+) -> None:
+    bench.faults = [OSError("x"), OSError("x")]
+    models.says("probe", asks(want("look", query="a")), asks(want("look")), Response("No."))
+    said, _ = answer(claim, probe)
+    assert [run.outcome for run in said.runs] == ["execution", "validation"]
+    assert said.failures[0].error_id in said.with_failures("en")
+
+
+def test_of_an_effect_elsewhere_that_failed_the_user_reads_that_nobody_knows(
+    models: Scripted, bench: Bench, claim: Claim, probe: Prompt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TOOLS, "order", replace(TOOLS["order"], critical=True))
+    bench.faults = [OSError("reset")]
+    models.says("probe", asks(want("order", query="cable")), Response("I don't know."))
+    said, _ = answer(claim, probe)
+    assert "not known whether what you asked for was done" in said.with_failures("en")
+    assert "look everything up" not in said.with_failures("en")
 
 
 def test_a_critical_tool_that_worked_in_the_end_and_one_that_is_not_critical_are_no_failures(
