@@ -1,6 +1,8 @@
 """Environment: reads server addresses and model settings from it, or says what is wrong."""
 
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,6 +14,7 @@ from marshmallow.validate import OneOf, Range
 
 from agents.llm.requests import Choice
 from agents.names import ENRICHMENT, EXPANSION, MODEL_ASKERS, PROFILES, Role
+from agents.opening_hours import OpeningHours
 from knowledge.providers import API_KEY, BASE_URL, Provider, parse_model_name
 
 # What differs from Choice's own defaults: tokens of a reply, temperature, seconds.
@@ -39,6 +42,7 @@ def explained(error: EnvError) -> str:
     return "\n".join(f"{name}: {' '.join(map(str, lines))}" for name, lines in by_name.items())
 
 
+MAIL_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+\Z")
 # So much alike, by difflib's ratio, two names are one with a slip of the pen: "PARSE_SECOND".
 ALIKE = 0.9
 
@@ -86,6 +90,58 @@ def postgres_options(url: str) -> dict[str, Any]:
             "pool": {"min_size": 1, "max_size": 12, "timeout": 5, "reconnect_timeout": 5},
         },
     }
+
+
+@dataclass(frozen=True)
+class MailServer:
+    """A server that takes mail: plain `smtp`, `smtp+tls` by STARTTLS, or `smtps`."""
+
+    scheme: str = ""
+    host: str = ""
+    port: int = 0
+    user: str = ""
+    password: str = ""
+
+
+MAIL_PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
+
+
+def mail_server(url: str) -> MailServer:
+    """Return the server of a `smtps://user:password@host:port` address; none for no address."""
+    if not url:
+        return MailServer()
+    parts = urlsplit(url)
+    try:
+        port = parts.port or MAIL_PORTS[parts.scheme]
+    except (ValueError, KeyError):
+        port = 0
+    if not port or not parts.hostname:
+        refuse("EMAIL_URL", f"must be {', '.join(MAIL_PORTS)} with ://user:password@host:port")
+    return MailServer(
+        parts.scheme,
+        parts.hostname,
+        port,
+        unquote(parts.username or ""),
+        unquote(parts.password or ""),
+    )
+
+
+def opening_hours(text: str) -> OpeningHours:
+    """Return when people are there; always, where nothing says when."""
+    try:
+        return OpeningHours.parse(text)
+    except ValueError as error:
+        refuse("OPENING_HOURS", str(error))
+
+
+def refuse_unreachable_staff(webhook: str, emails: Iterable[str], mail: str) -> None:
+    """Refuse addresses for notifications that nothing could be sent to."""
+    if webhook and not (urlsplit(webhook).scheme in {"http", "https"} and urlsplit(webhook).netloc):
+        refuse("HANDOVER_WEBHOOK", "must be an address that begins with http:// or https://")
+    if wrong := next((each for each in emails if not MAIL_ADDRESS.match(each)), None):
+        refuse("HANDOVER_EMAIL", f"{wrong!r} is no e-mail address")
+    if any(emails) and not mail:
+        refuse("HANDOVER_EMAIL", "needs a server that takes mail: set EMAIL_URL")
 
 
 def broker_url(url: str) -> str:

@@ -19,9 +19,12 @@ from assistant.environment import (
     choices,
     explained,
     http_address,
+    mail_server,
+    opening_hours,
     postgres_options,
     profile,
     refuse,
+    refuse_unreachable_staff,
     resolved,
 )
 from assistant.local import shared_servers
@@ -135,6 +138,14 @@ HISTORY_TOKENS: int = env.int("HISTORY_TOKENS", 2000, validate=Range(min=200))
 BILLING_SYSTEM: str = env.str("BILLING_SYSTEM", "agents.billing.own_tables.OwnTables")
 BILLING_API_URL: str = env.str("BILLING_API_URL", "")
 BILLING_API_KEY: str = env.str("BILLING_API_KEY", "")
+# Handing over to a person.
+HANDOVER: bool = env.bool("HANDOVER", False)
+HANDOVER_WEBHOOK: str = env.str("HANDOVER_WEBHOOK", "")
+HANDOVER_WEBHOOK_SECRET: str = env.str("HANDOVER_WEBHOOK_SECRET", "")
+HANDOVER_EMAIL: list[str] = env.list("HANDOVER_EMAIL", [])
+_opening_hours: str = env.str("OPENING_HOURS", "")
+EMAIL_URL: str = env.str("EMAIL_URL", "")
+DEFAULT_FROM_EMAIL: str = env.str("EMAIL_FROM", f"docent@{urlsplit(PUBLIC_URL).hostname}")
 
 LOG_LEVEL: int = env.log_level("LOG_LEVEL", logging.WARNING)
 
@@ -155,6 +166,9 @@ try:
         _known = ", ".join(PROVIDERS)
         refuse("EMBEDDING_MODEL", f"must be {LOCAL_MODEL} or model@provider; known are {_known}")
     BILLING_API_URL = http_address("BILLING_API_URL", BILLING_API_URL)
+    OPENING_HOURS = opening_hours(_opening_hours)
+    _mail = mail_server(EMAIL_URL)
+    refuse_unreachable_staff(HANDOVER_WEBHOOK, HANDOVER_EMAIL, EMAIL_URL)
     for _route in ROUTES:
         if _route not in list(Route):
             refuse("ROUTES", f"{_route!r} is not a route; allowed: {', '.join(Route)}")
@@ -270,6 +284,11 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 UNFOLD = appearance.UNFOLD
+
+EMAIL_HOST, EMAIL_PORT = _mail.host, _mail.port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail.user, _mail.password
+EMAIL_USE_SSL, EMAIL_USE_TLS = _mail.scheme == "smtps", _mail.scheme == "smtp+tls"
+EMAIL_TIMEOUT = 10
 
 # Celery: the reasons are in docs/architecture.md, "Redis is a doorbell".
 CELERY_RESULT_BACKEND = None

@@ -54,6 +54,7 @@ LONELY = {
     "agents.intake.guardrails": "a role",
     "agents.intake.router": "a role",
     "agents.llm.speed": "what a command measures",
+    "agents.opening_hours": "what an operator writes, and how it is read",
     "agents.lent_worker": "what a command needs that finds no worker",
     "agents.llm.draft": "a text on its way, as the agent that shows it has a stream",
     "agents.llm.fragments": "a judgement with figures of its own",

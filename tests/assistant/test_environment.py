@@ -16,6 +16,11 @@ from assistant.environment import (
     http_address,
     postgres_options,
     profile,
+    mail_server,
+    opening_hours,
+    postgres_options,
+    profile,
+    refuse_unreachable_staff,
     unknown_names,
 )
 
@@ -24,11 +29,11 @@ def test_names_that_set_nothing_are_named_with_what_they_are_like(
     tmp_path: Path, settings: LazySettings
 ) -> None:
     file = tmp_path / ".env"
-    file.write_text("HANDOVER=true\nGEN_MODEL=\nOPENAI_API_KEY=x\nPARSE_SECOND=9\n#OFF=1\n")
+    file.write_text("TELEPATHY=true\nGEN_MODEL=\nOPENAI_API_KEY=x\nPARSE_SECOND=9\n#OFF=1\n")
     environment = ["PATH", "REDIS_PORT", "ACME_BASE_URL", "CHACHE_MODEL_SECONDS", "STATE_DIR"]
     assert unknown_names(file, environment, settings.KNOWN_NAMES) == {
         "CHACHE_MODEL_SECONDS": "CACHE_MODEL_SECONDS",
-        "HANDOVER": "",
+        "TELEPATHY": "",
         "PARSE_SECOND": "PARSE_SECONDS",
     }
     assert unknown_names(tmp_path / "none", ["PATH"], settings.KNOWN_NAMES) == {}
@@ -127,3 +132,38 @@ def test_a_roles_own_model_comes_before_the_profile() -> None:
 def test_a_profile_that_is_none_is_refused_with_those_there_are() -> None:
     with pytest.raises(EnvError, match="answer, balanced, full"):
         models_of(GEN_MODEL="a", MODEL_PROFILE="fast")
+
+
+def test_a_mail_server_is_read_from_one_address() -> None:
+    server = mail_server("smtp+tls://desk%40acme:p%2Fw@mail.example.org")
+    assert (server.host, server.port) == ("mail.example.org", 587)
+    assert (server.user, server.password) == ("desk@acme", "p/w")
+
+
+@pytest.mark.parametrize(
+    "url", ["mail.example.org", "https://mail.example.org", "smtp://", "smtp://host:high"]
+)
+def test_what_is_no_mail_server_is_refused(url: str) -> None:
+    with pytest.raises(EnvError, match="EMAIL_URL: must be smtp, smtp\\+tls, smtps"):
+        mail_server(url)
+
+
+@pytest.mark.parametrize(
+    ("webhook", "emails", "reason"),
+    [
+        ("desk.example.org", [], "HANDOVER_WEBHOOK: must be an address"),
+        ("ftp://desk.example.org", [], "HANDOVER_WEBHOOK: must be an address"),
+        ("", ["desk"], "HANDOVER_EMAIL: 'desk' is no e-mail address"),
+        ("", ["desk@example.org"], "HANDOVER_EMAIL: needs .* EMAIL_URL"),
+    ],
+)
+def test_staff_who_could_not_be_told_stop_the_start(
+    webhook: str, emails: list[str], reason: str
+) -> None:
+    with pytest.raises(EnvError, match=reason):
+        refuse_unreachable_staff(webhook, emails, mail="")
+
+
+def test_hours_that_cannot_be_read_stop_the_start_with_the_reason() -> None:
+    with pytest.raises(EnvError, match=r"OPENING_HOURS: .* names no time zone"):
+        opening_hours("mon-fri 09:00-17:00")
