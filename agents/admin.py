@@ -36,6 +36,7 @@ STATUS_COLOURS: dict[str, str] = {
     Status.RUNNING: "info",
     Status.COMPLETED: "success",
     Status.AWAITING_USER: "warning",
+    Status.WITH_STAFF: "warning",
     Status.EXPIRED: "warning",
     Status.FAILED: "danger",
 }

@@ -106,6 +106,7 @@ class Status(StrEnum):
 
     RUNNING = "running"
     AWAITING_USER = "awaiting_user"
+    WITH_STAFF = "with_staff"
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"

@@ -4,11 +4,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
+from django.utils.formats import date_format
 from django.utils.translation import get_language_info, gettext, override
 from snowballstemmer import stemmer
 
@@ -332,6 +334,10 @@ class Phrase(StrEnum):
     COOLING_OFF_ENDED = "The cooling-off period ended on {day}; another reason may still apply."
     CASE_NOT_OPENED = "I could not open the case."
 
+    HANDED_OVER = "I've told our staff, and a person will answer you here."
+    UNRESOLVED = "I can't narrow this down any further."
+    OUT_OF_HOURS = "Nobody is there right now. Our staff are here again: {when} ({zone})."
+
     FALLBACK = "I can't help with that myself."
     ROUTE_DOCUMENTATION = "Ask a question about the documents"
     ROUTE_BILLING = "My plan, an invoice, a refund or the status of a case"
@@ -367,6 +373,17 @@ def contact(language: str) -> str:
     if settings.SUPPORT_CONTACT:
         return Phrase.CONTACT.in_language(language, contact=settings.SUPPORT_CONTACT)
     return Phrase.NO_CONTACT.in_language(language)
+
+
+def handed_over(language: str, current_time: str) -> str:
+    """Say that a person will answer, and from when on; `current_time` is ISO 8601."""
+    told = [Phrase.HANDED_OVER.in_language(language)]
+    opens = settings.OPENING_HOURS.next_opening(datetime.fromisoformat(current_time))
+    if opens:
+        with override(locale_of(language)):
+            when = f"{date_format(opens, 'l')}, {date_format(opens, 'DATETIME_FORMAT')}"
+        told.append(Phrase.OUT_OF_HOURS.in_language(language, when=when, zone=opens.tzinfo))
+    return " ".join(told)
 
 
 def language_noted(language: str, name: str) -> str:

@@ -32,6 +32,7 @@ from agents.words import (
     base_language,
     capabilities,
     english_name,
+    handed_over,
     reason_text,
     words,
 )
@@ -95,6 +96,7 @@ class Request(View):
     offers: list[str] = []
     open_clarification: OpenQuestion | None = None
     translation_confidence: float | None = None
+    current_time: str = ""
 
 
 class Wording(BaseModel):
@@ -147,12 +149,14 @@ def ask(view: Request, llm: Model) -> Writes:
 
 @ask.without_model
 def say(view: Request) -> Writes:
-    """Say why, then offer what exists; after the last round close instead of asking."""
+    """Say why, then offer what exists; after the last round hand over or close, and ask nothing."""
     language = view.language
     reason = view.clarification_reason
     offered = _candidates(view)
     if _is_empty(view):
         return _writes([Phrase.NO_DOCUMENTS.in_language(language)], reason, [], language)
+    if _is_last_round(view) and settings.HANDOVER:
+        return _handed_over(view)
     if _is_last_round(view):
         paragraphs = [Phrase.CLOSING.in_language(language), capabilities(language)]
         if offered:
@@ -160,6 +164,18 @@ def say(view: Request) -> Writes:
     else:
         paragraphs = _paragraphs(view, reason, offered, language)
     return _writes(paragraphs, reason, offered, language)
+
+
+def _handed_over(view: Request) -> Writes:
+    """Say that a person goes on; there is nothing to choose from meanwhile."""
+    language, reason = view.language, view.clarification_reason
+    unresolved = Phrase.UNRESOLVED.in_language(language)
+    told = f"{unresolved} {handed_over(language, view.current_time)}"
+    return {
+        "response": told,
+        "clarification_type": _type(reason, ()),
+        "suggested_actions": [],
+    }
 
 
 def _is_empty(view: Request) -> bool:

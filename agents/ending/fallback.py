@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from django.conf import settings
+
 from agents.attributes import MemoryUpdates, SmallTalk
 from agents.contract import View, Writes, agent
 from agents.intake.route_likelihood import OFFERS, likelihoods
@@ -12,6 +14,7 @@ from agents.words import (
     capabilities,
     contact,
     english_name,
+    handed_over,
     language_noted,
 )
 from knowledge.errors import EmbeddingUnavailable
@@ -43,12 +46,16 @@ class Situation(View):
     small_talk: SmallTalk | None = None
     offers: list[str] = []
     memory_updates: MemoryUpdates | None = None
+    current_time: str = ""
 
 
 @agent(Role.FALLBACK, reads=Situation, writes=WRITTEN)
 def offer(view: Situation) -> Writes:
     """Answer as a good colleague would, in few words; hint at the route to try next."""
     language = view.language
+    if settings.HANDOVER and view.small_talk == "person":
+        said = handed_over(language, view.current_time)
+        return {"response": said, "suggested_actions": [], "route_hint": None}
     routes = [route for route in view.enabled_routes if route is not Route.FALLBACK]
     hinted = None if view.small_talk else hint(view.text_eng or view.text, routes)
     choices = [OFFERS[route] for route in sorted(routes, key=lambda each: each != hinted)]
