@@ -159,8 +159,9 @@ def essence(payload: Payload) -> Decision:
     if payload.get("clarification_result") == "exit":
         phrase = PARTING.get(payload.get("small_talk") or "goodbye", Phrase.FAREWELL)
         return _end(Stage.ESSENCE, Status.COMPLETED, phrase=phrase)
-    # Who asks for a person may find in the documents how to reach one.
-    if payload.get("small_talk") not in {None, "person"}:
+    talk = payload.get("small_talk")
+    # Who asks for a person may find in the documents how to reach one, unless one is here.
+    if talk and (talk != "person" or settings.HANDOVER):
         return _send(Role.FALLBACK)
     if not settings.PARALLEL_INTAKE:
         return Decision(Stage.GUARDRAILS, (Role.GUARDRAILS, *_memory(payload)))
@@ -328,12 +329,23 @@ def _best_answer(payload: Payload) -> dict[str, Any]:
 
 
 def clarification(payload: Payload) -> Decision:
-    """The conversation waits for the user, unless nothing was asked, or often enough."""
+    """The conversation waits for the user, unless nothing was asked, or often enough.
+
+    Then a person answers, where there is one.
+    """
     is_last = payload.get("clarification_rounds", 0) >= settings.MAX_CLARIFICATION_ROUNDS
     declines = payload.get("clarification_reason") in DECLINING_REASONS
     is_empty = (payload.get("search_stats") or {}).get("chunks") == 0
-    ended = Status.COMPLETED if is_last or declines or is_empty else Status.AWAITING_USER
-    return _end(Stage.CLARIFICATION, ended)
+    if declines or is_empty:
+        return _end(Stage.CLARIFICATION, Status.COMPLETED)
+    last = Status.WITH_STAFF if settings.HANDOVER else Status.COMPLETED
+    return _end(Stage.CLARIFICATION, last if is_last else Status.AWAITING_USER)
+
+
+def fallback(payload: Payload) -> Decision:
+    """Who asked for a person gets one, where there is one; else the last word was said."""
+    is_asked_for = settings.HANDOVER and payload.get("small_talk") == "person"
+    return _end(Stage.FALLBACK, Status.WITH_STAFF if is_asked_for else Status.COMPLETED)
 
 
 def final(payload: Payload) -> Decision:
@@ -357,7 +369,7 @@ TABLE: dict[Stage, Callable[[Payload], Decision]] = {
     Stage.QUALITY: quality,
     Stage.CLARIFICATION: clarification,
     Stage.BILLING: final,
-    Stage.FALLBACK: final,
+    Stage.FALLBACK: fallback,
 }
 
 

@@ -186,6 +186,35 @@ def test_what_a_search_missed_is_forgotten_as_a_fact_and_kept_with_its_query(
     assert again.notes["tried_searches"] == [first, second, {"query": "how many"}]
 
 
+@pytest.mark.parametrize(
+    ("stage", "payload"),
+    [
+        (Stage.FALLBACK, {"small_talk": "person"}),
+        (Stage.CLARIFICATION, {"clarification_rounds": 3}),
+    ],
+)
+def test_a_person_answers_who_asks_for_one_and_who_was_asked_back_too_often(
+    settings: Settings, stage: Stage, payload: dict[str, Any]
+) -> None:
+    assert after(stage, **payload).ends == Status.COMPLETED
+    settings.HANDOVER = True
+    assert after(stage, **payload).ends == Status.WITH_STAFF
+
+
+def test_who_asks_for_a_person_is_not_searched_for(settings: Settings) -> None:
+    settings.HANDOVER = True
+    assert after(Stage.ESSENCE, small_talk="person").to == (Role.FALLBACK,)
+
+
+@pytest.mark.parametrize("declined", [{"clarification_reason": "off_topic"}, {"small_talk": None}])
+def test_nobody_is_handed_over_for_what_is_declined_or_said_in_passing(
+    settings: Settings, declined: dict[str, Any]
+) -> None:
+    settings.HANDOVER = True
+    stage = Stage.CLARIFICATION if declined.get("clarification_reason") else Stage.FALLBACK
+    assert after(stage, clarification_rounds=3, **declined).ends == Status.COMPLETED
+
+
 def test_who_leaves_a_clarification_hears_a_farewell() -> None:
     assert after(Stage.ESSENCE, clarification_result="exit").phrase is Phrase.FAREWELL
 
@@ -300,12 +329,13 @@ def test_an_answer_that_never_satisfies_goes_out_as_the_best_there_was() -> None
     assert decision.notes["quality_decision"] == "approve_with_reservations"
 
 
+@pytest.mark.parametrize("handover", [True, False])
 @pytest.mark.parametrize("parallel", [True, False])
 @pytest.mark.parametrize("routes", [ONE_ROUTE, TWO_ROUTES])
 def test_every_outcome_of_every_agent_has_a_way_out(
-    settings: Settings, parallel: bool, routes: list[Route]
+    settings: Settings, parallel: bool, routes: list[Route], handover: bool
 ) -> None:
-    settings.PARALLEL_INTAKE = parallel
+    settings.PARALLEL_INTAKE, settings.HANDOVER = parallel, handover
     edges = explore(enabled_routes=routes)
     endings = set(Status)
     for stage in edges:
