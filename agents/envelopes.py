@@ -16,15 +16,16 @@ from agents.attributes import ADAPTERS, MEMORY
 from agents.errors import AgentError
 from agents.models import Envelope, Step
 from agents.names import Role, Status
-from agents.routing import Stage
+from agents.routing import ANSWER, Stage
 from agents.steps import faults
 from agents.steps.doorbell import ring_command
 from agents.steps.events import event_commands, send
 from agents.words import ENGLISH, Phrase
 from knowledge.postgres_text import storable
 
-# Sent with `envelope` inside the transaction that ends it: who listens takes effect once, too.
-envelope_ended = Signal()
+# Sent with `envelope` inside the transaction that ends it, before that is written: who listens
+# takes effect once, too, and may still withhold the answer.
+envelope_ending = Signal()
 # A function of the database, in steps/functions.sql.
 END = "SELECT agents_end(%s, %s, %s, %s::jsonb)"
 
@@ -95,16 +96,25 @@ def conclude(envelope: Envelope, status: Status, phrase: Phrase | None) -> None:
 
 def end(envelope: Envelope, status: Status, *, error_id: str = "") -> None:
     """End a locked envelope: nothing of it stays open, and who waits for it is told on commit."""
-    with connection.cursor() as cursor:
-        cursor.execute(END, [envelope.pk, status, error_id, json.dumps(envelope.payload)])
-        (mode,) = cursor.fetchone()
     envelope.status, envelope.error_id, envelope.target_role = status, error_id, []
+    envelope_ending.send(Envelope, envelope=envelope)
+    with connection.cursor() as cursor:
+        payload = json.dumps(envelope.payload)
+        cursor.execute(END, [envelope.pk, envelope.status, error_id, payload])
+        (mode,) = cursor.fetchone()
     envelope.payload["mode"] = mode
-    envelope_ended.send(Envelope, envelope=envelope)
-    turn = {"turn": envelope.pk, "status": status}
+    turn = {"turn": envelope.pk, "status": envelope.status}
     event = event_commands(envelope.target_list, "workflow_complete", **turn, error_id=error_id)
     result = event_commands(envelope.result_list, "result", **turn)
     _on_commit(partial(send, event + result))
+
+
+def withhold(envelope: Envelope) -> None:
+    """Keep what an ending envelope came to from its user; the steps of its trace still have it."""
+    envelope.status = Status.WITH_STAFF
+    envelope.payload = {
+        name: value for name, value in envelope.payload.items() if name not in ANSWER
+    }
 
 
 def quarantine(envelope: Envelope, step: Step, error: Exception) -> None:

@@ -59,6 +59,12 @@ class TooManyTurns(ConversationError):
     retry_seconds = 5
 
 
+class RefusedHandover(ConversationError):
+    """That cannot be done with this conversation now."""
+
+    code = "handover"
+
+
 class Forgotten(ConversationError):
     """The conversation was deleted while this message was being answered."""
 

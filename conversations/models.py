@@ -1,6 +1,8 @@
 """Models of a conversation: who said what, and what is remembered of it."""
 
 import uuid
+from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -19,6 +21,7 @@ class Conversation(models.Model):
         OPEN = "open"
         RUNNING = "running"
         AWAITING_USER = "awaiting_user"
+        WITH_STAFF = "with_staff"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
@@ -57,6 +60,14 @@ class Conversation(models.Model):
     def __str__(self) -> str:
         return f"Conversation {self.session}"
 
+    def message(self, role: str, text: str, **more: Any) -> "Message":
+        """Return a message to be saved by who holds the lock of this row, and saves it too.
+
+        It is later than all before it, by whose clock ever: who follows asks for what came after.
+        """
+        created = max(now(), self.updated + Message.LEAST)
+        return Message(conversation=self, role=role, text=text, created=created, **more)
+
 
 class Message(models.Model):
     """One thing said in a conversation."""
@@ -67,6 +78,8 @@ class Message(models.Model):
         USER = "user"
         ASSISTANT = "assistant"
         STAFF = "staff"
+
+    LEAST = timedelta(microseconds=1)
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(
@@ -84,6 +97,12 @@ class Message(models.Model):
     )
     # What the client calls this message, so that sending it again changes nothing.
     idempotency_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 unique
+    # Who of staff wrote it.
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, db_index=False
+    )
+    # For the assistant, whom staff give the conversation back to: the user is not shown it.
+    is_note = models.BooleanField(default=False, db_default=False)
     created = models.DateTimeField(default=now)
 
     class Meta:
@@ -99,3 +118,89 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role}: {self.text[:60]}"
+
+
+class Handover(models.Model):
+    """One time that a conversation is with staff, from being asked for to its end."""
+
+    class Why(models.TextChoices):
+        """What made it."""
+
+        PERSON = "person", "asked for a person"
+        ROUNDS = "rounds", "asked back too often"
+        STAFF = "staff", "taken over by staff"
+
+    conversation = models.ForeignKey(
+        Conversation, on_delete=models.CASCADE, related_name="handovers"
+    )
+    why = models.CharField(max_length=8, choices=Why)
+    requested = models.DateTimeField(default=now)
+    # Who answers; None: nobody yet.
+    assigned = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True
+    )
+    taken = models.DateTimeField(null=True, blank=True)  # by who is assigned
+    # The first thing the user said that nobody answered yet; None: staff wait for the user.
+    waiting_since = models.DateTimeField(null=True, blank=True)
+    read_until = models.DateTimeField(null=True, blank=True)  # by who is assigned
+    returned = models.DateTimeField(null=True, blank=True)
+    closed = models.DateTimeField(null=True, blank=True)
+    note = models.TextField(blank=True)  # for the assistant
+
+    class Meta:
+        ordering = ("requested",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("conversation",),
+                condition=models.Q(returned__isnull=True, closed__isnull=True),
+                name="handover_open_once_per_conversation",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(returned__isnull=True) | models.Q(closed__isnull=True),
+                name="handover_ends_one_way",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Conversation with staff since {self.requested:%Y-%m-%d %H:%M}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether staff answer."""
+        return self.returned is None and self.closed is None
+
+
+class Notification(models.Model):
+    """A word to staff that a conversation waits for them: sent at least once, by its id once."""
+
+    class Channel(models.TextChoices):
+        """How it is sent."""
+
+        WEBHOOK = "webhook"
+        EMAIL = "email", "e-mail"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    handover = models.ForeignKey(
+        Handover, on_delete=models.CASCADE, related_name="notifications", db_index=False
+    )
+    channel = models.CharField(max_length=8, choices=Channel)
+    due = models.DateTimeField(null=True, default=now)  # None: sent, or given up
+    attempts = models.PositiveSmallIntegerField(default=0)
+    sent = models.DateTimeField(null=True, blank=True)
+    error = models.TextField(blank=True)  # of the last attempt
+
+    class Meta:
+        ordering = ("channel",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("handover", "channel"), name="notification_once_per_channel"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("due",), condition=models.Q(due__isnull=False), name="notification_due"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_channel_display()} about {self.handover}"

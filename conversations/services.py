@@ -14,6 +14,7 @@ from agents import envelopes
 from agents.models import Envelope
 from agents.names import Role, Status
 from agents.steps import events, presence
+from conversations import handover
 from conversations.errors import (
     Forgotten,
     KeyReused,
@@ -84,7 +85,8 @@ def ask(
     `session` continues a conversation of the same owner or begins one of that name;
     `collections` binds the conversation to these names from now on, `filters` hold for this
     message alone. A message that was taken before under its `idempotency_key` begins no other
-    turn; without a session, the key names the conversation, too.
+    turn; without a session, the key names the conversation, too. What is said to staff ends its
+    turn at once, without an answer.
 
     Raises a ConversationError, or knowledge.errors.UnknownCollection, before anything is stored.
     """
@@ -94,9 +96,11 @@ def ask(
         if earlier := _taken(asker, session, idempotency_key, text):
             return earlier
     chosen = collections_named(collections)
-    if missing := presence.missing_roles():
-        raise NobodyListens(no_worker(missing))
-    refuse_too_early(chosen)
+    # To reach staff, nobody need listen and no document be there.
+    if not _with_staff(asker, session):
+        if missing := presence.missing_roles():
+            raise NobodyListens(no_worker(missing))
+        refuse_too_early(chosen)
     with transaction.atomic():
         conversation = _conversation(asker, session or str(uuid.uuid4()))
         if idempotency_key and (earlier := _taken(asker, session, idempotency_key, text)):
@@ -109,18 +113,19 @@ def ask(
             "languages": [as_language(tag) for tag in filters.languages],
             "audience": filters.audience.strip(),
         }
-        place = refuse_too_many(asker.owner)
-        message = Message(
-            conversation=conversation,
-            role=Message.Author.USER,
-            text=text,
-            idempotency_key=idempotency_key or None,
-        )
+        is_for_staff = conversation.status == Conversation.Status.WITH_STAFF
+        place = 0 if is_for_staff else refuse_too_many(asker.owner)
+        message = conversation.message(Message.Author.USER, text)
+        message.idempotency_key = idempotency_key or None
         message.turn = envelope = envelopes.start(
             memory, conversation_id=conversation.pk, message_id=message.pk, place=place
         )
         message.save()
-        conversation.status = Conversation.Status.RUNNING
+        if is_for_staff:
+            envelopes.end(envelope, Status.WITH_STAFF)
+            handover.hear(conversation, message)
+        else:
+            conversation.status = Conversation.Status.RUNNING
         conversation.save()
     return envelope
 
@@ -141,6 +146,11 @@ def _taken(asker: Asker, session: str, key: str, text: str) -> Envelope | None:
     if earlier and earlier.text != text:
         raise KeyReused
     return earlier.turn if earlier else None
+
+
+def _with_staff(asker: Asker, session: str) -> bool:
+    theirs = Conversation.objects.filter(owner=asker.owner, session=session)
+    return theirs.filter(status=Conversation.Status.WITH_STAFF).exists()
 
 
 def checked(text: str) -> str:

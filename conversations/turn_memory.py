@@ -10,12 +10,13 @@ from django.utils.timezone import now
 
 from agents.attributes import REFUND_IN_PROGRESS, RefundForm
 from agents.ending.summary import bounded, fact_note
-from agents.envelopes import envelope_ended
+from agents.envelopes import envelope_ending, withhold
 from agents.intake.route_stickiness import is_on_route
 from agents.models import Envelope
 from agents.names import Role, Route, Status
 from agents.support.dialogue.refund_form import left_alone
-from conversations.models import Conversation, Message
+from conversations import handover
+from conversations.models import Conversation, Handover, Message
 from knowledge import versions
 from knowledge.models import Document
 
@@ -30,6 +31,7 @@ LEAVING_TOKENS = 6000
 # Around each message in a prompt: who said it, and when.
 FRAME_TOKENS = 8
 MAX_FACTS = 20
+NOTE = "Note for the assistant, not told to the user: "
 MAX_OFFERS = 6
 
 
@@ -111,9 +113,13 @@ def tokens(text: str) -> int:
 
 
 def remarks(messages: Iterable[Message]) -> list[dict[str, str]]:
-    """Return messages as agents see them."""
+    """Return messages as agents see them; notes of staff, which the user never saw, are marked."""
     return [
-        {"role": message.role, "text": message.text, "time": message.created.isoformat()}
+        {
+            "role": message.role,
+            "text": f"{NOTE}{message.text}" if message.is_note else message.text,
+            "time": message.created.isoformat(),
+        }
         for message in messages
     ]
 
@@ -130,31 +136,41 @@ def offers(collections: list[str]) -> list[str]:
     return list(titles.exclude(description="")[:MAX_OFFERS] or titles[:MAX_OFFERS])
 
 
-@receiver(envelope_ended)
+@receiver(envelope_ending)
 def remember(sender: object, envelope: Envelope, **_: Any) -> None:
-    """Store the reply and what was learnt, in the transaction that ends the turn."""
+    """Store the reply and what was learnt, in the transaction that ends the turn.
+
+    Where staff have taken the conversation over meanwhile, the reply is withheld.
+    """
     conversation = (
         Conversation.objects.select_for_update().filter(pk=envelope.conversation_id).first()
     )
     if conversation is None:
         return
+    _store_learnt(conversation, envelope.payload)
+    if conversation.status == Conversation.Status.WITH_STAFF:
+        withhold(envelope)
+    else:
+        _store_reply(conversation, envelope)
+    conversation.save()
+
+
+def _store_reply(conversation: Conversation, envelope: Envelope) -> None:
+    """Say what the turn came to, and whose turn it is now."""
     payload = envelope.payload
     if envelope.status == Status.COMPLETED:
         versions.record_citations(envelope.pk, payload.get("citations_used") or [])
-    Message.objects.create(
-        conversation=conversation,
-        role=Message.Author.ASSISTANT,
-        text=payload.get("response", ""),
-        turn=envelope,
-    )
-    _store_learnt(conversation, payload)
+    said = payload.get("response", "")
+    conversation.message(Message.Author.ASSISTANT, said, turn=envelope).save()
     if not _is_beside(payload):
         _store_open_question(conversation, envelope)
     is_open = conversation.open_clarification is not None
     conversation.status = Conversation.Status.AWAITING_USER if is_open else Conversation.Status.OPEN
     if envelope.status in {Status.COMPLETED, Status.AWAITING_USER}:
         conversation.last_agent = _last_on_a_route(envelope) or conversation.last_agent
-    conversation.save()
+    if envelope.status == Status.WITH_STAFF:
+        is_asked_for = payload.get("small_talk") == "person"
+        handover.begin(conversation, Handover.Why.PERSON if is_asked_for else Handover.Why.ROUNDS)
 
 
 def _is_beside(payload: dict[str, Any]) -> bool:
