@@ -2,23 +2,32 @@
 
 from typing import Any
 
-from django.contrib import admin
+from django.conf import settings
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.text import Truncator
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from agents.models import Envelope
-from conversations.answers import answer_html, by_marker
-from conversations.models import Conversation, Message
+from conversations import handover
+from conversations.errors import RefusedHandover
+from conversations.inbox import CHANGE, OPEN, HandoverAdmin, shown
+from conversations.models import Conversation, Handover, Message
 from conversations.services import forget
 from knowledge.read_only_admin import RecordAdmin
 
 COLOURS: dict[str, str] = {
     Conversation.Status.RUNNING: "info",
     Conversation.Status.AWAITING_USER: "warning",
+    Conversation.Status.WITH_STAFF: "danger",
 }
+
+admin.site.register(Handover, HandoverAdmin)
 
 
 @admin.register(Conversation)
@@ -48,8 +57,38 @@ class ConversationAdmin(RecordAdmin):
 
     def record(self, row: Any) -> dict[str, Any]:
         """Return the conversation with its messages, and the turn of each."""
-        messages = row.messages.select_related("turn").defer("turn__memory")
-        return {"row": row, "said": [_shown(message) for message in messages]}
+        said = row.messages.select_related("turn", "by").defer("turn__memory")
+        return {"row": row, "said": [shown(message) for message in said]}
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show the conversation; let who may answer in it take it over."""
+        may_take_over = settings.HANDOVER and request.user.has_perm(CHANGE)
+        wants_to = request.POST.get("action") == "take_over"
+        if wants_to and may_take_over and isinstance(request.user, User):
+            return self._take_over(request, object_id, request.user)
+        row = self.get_object(request, object_id)
+        shown = {
+            "may_take_over": may_take_over,
+            "open_handover": Handover.objects.filter(OPEN, conversation=row).first(),
+        }
+        return super().change_view(request, object_id, form_url, shown | (extra_context or {}))
+
+    def _take_over(self, request: HttpRequest, object_id: str, user: User) -> HttpResponse:
+        row = self.get_object(request, object_id)
+        if row is None:
+            raise Http404
+        try:
+            taken = handover.take_over(row.pk, user)
+        except RefusedHandover as refusal:
+            self.message_user(request, str(refusal), messages.ERROR)
+            return redirect(request.path)
+        return redirect(reverse("admin:conversations_handover_change", args=[taken.pk]))
 
     @display(description="Began with")
     def began(self, conversation: Any) -> str:
@@ -95,14 +134,3 @@ def _messages() -> Subquery:
     """Count apart from the main query, where joins of filters would multiply it."""
     messages = Message.objects.filter(conversation=OuterRef("pk")).order_by()
     return Subquery(messages.values("conversation").annotate(n=Count("pk")).values("n"))
-
-
-def _shown(message: Message) -> dict[str, Any]:
-    payload = message.turn.payload if message.turn else {}
-    citations = by_marker(payload.get("citations_used") or ())
-    return {
-        "message": message,
-        "text": answer_html(message.text, [citation["marker"] for citation in citations]),
-        "route": payload.get("route"),
-        "cited": citations,
-    }

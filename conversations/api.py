@@ -2,13 +2,15 @@
 
 import re
 import uuid
+from datetime import datetime
 from typing import Any, Literal
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from knox.models import AuthToken
 from pydantic import BaseModel, ConfigDict
 from rest_framework import serializers
@@ -22,10 +24,12 @@ from agents.models import Envelope
 from agents.names import Route, Status
 from agents.trace.trace import trace
 from conversations.answers import reply
-from conversations.models import Conversation
-from conversations.services import Asker, Filters, ask, wait
+from conversations.models import Conversation, Message
+from conversations.services import Asker, Filters, ask, messages_after, wait
 
 SESSION = re.compile(r"^[\w.:-]{1,64}\Z")
+# Messages that are told at once.
+PAGE = 100
 
 
 class ChatRequest(serializers.Serializer[Any]):
@@ -141,6 +145,94 @@ class TurnView(APIView):
         return Response(reply(owned_turn(request, turn_id)))
 
 
+class MessagesQuery(serializers.Serializer[Any]):
+    """The query of `GET /api/conversations/{id}/messages/`."""
+
+    after = serializers.UUIDField(
+        required=False, help_text="Id of the last message that you have; left out: from the first."
+    )
+
+
+class SaidMessage(BaseModel):
+    """One message, as its user sees it."""
+
+    id: uuid.UUID
+    author: Message.Author
+    text: str
+    time: datetime
+    turn_id: uuid.UUID | None
+
+
+class SaidMessages(BaseModel):
+    """Messages of a conversation, oldest first."""
+
+    conversation_id: uuid.UUID
+    session_id: str
+    status: Conversation.Status
+    messages: list[SaidMessage]
+    more: bool
+
+
+class MessagesView(APIView):
+    """What was said in a conversation, by its user, the assistant and staff."""
+
+    @extend_schema(
+        parameters=[MessagesQuery],
+        responses=SaidMessages,
+        examples=[
+            OpenApiExample(
+                "With staff",
+                {
+                    "conversation_id": "0f7c2f6e-4f39-4a44-9a50-3a1d9c1c3f10",
+                    "session_id": "visitor-17",
+                    "status": "with_staff",
+                    "messages": [
+                        {
+                            "id": "6c2b7a8e-6d7e-4f0b-8b5e-3f1f0a4e9d21",
+                            "author": "staff",
+                            "text": "Hello, which invoice is it about?",
+                            "time": "2026-11-23T09:12:00Z",
+                            "turn_id": None,
+                        }
+                    ],
+                    "more": False,
+                },
+                response_only=True,
+            )
+        ],
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """Return at most 100 messages, from the first or after one; `more` says if others follow.
+
+        A conversation is named by its `session_id` or its id. `status` is `with_staff` while a
+        person answers in it.
+        """
+        query = MessagesQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        conversation = owned_conversation(request, name)
+        after = query.validated_data.get("after")
+        found = messages_after(conversation, after, most=PAGE + 1)
+        said = SaidMessages(
+            conversation_id=conversation.pk,
+            session_id=conversation.session,
+            status=Conversation.Status(conversation.status),
+            messages=[said_message(message) for message in found[:PAGE]],
+            more=len(found) > PAGE,
+        )
+        return Response(said.model_dump(mode="json"))
+
+
+def said_message(message: Message) -> SaidMessage:
+    """Return a message as its user sees it."""
+    return SaidMessage(
+        id=message.pk,
+        author=Message.Author(message.role),
+        text=message.text,
+        time=message.created,
+        turn_id=message.turn_id,
+    )
+
+
 class TraceView(APIView):
     """Everything that happened in a turn."""
 
@@ -173,6 +265,25 @@ def owner(request: Request) -> User:
 def key_id(request: Request) -> str:
     """Return what tells the API key of a request apart, and nothing that could be used as one."""
     return request.auth.digest[:12] if isinstance(request.auth, AuthToken) else ""
+
+
+def owned_conversation(request: Request, name: str) -> Conversation:
+    """Return the requester's conversation of this session or id; everyone else gets 404.
+
+    Staff may read any, by its id.
+    """
+    user = owner(request)
+    session = name if SESSION.match(name) else ""
+    own = Conversation.objects.filter(owner=user, session=session).first()
+    if own:
+        return own
+    try:
+        conversation = get_object_or_404(Conversation, pk=uuid.UUID(name))
+    except ValueError as error:
+        raise Http404 from error
+    if not (user.is_staff or conversation.owner_id == user.pk):
+        raise Http404
+    return conversation
 
 
 def owned_turn(request: Request, turn_id: uuid.UUID) -> Envelope:

@@ -32,6 +32,12 @@ class UnusableKey(ConversationError):
     code = "unusable_idempotency_key"
 
 
+class UnknownMessage(ConversationError):
+    """This conversation has no message with that id."""
+
+    code = "unknown_message"
+
+
 class TurnInProgress(ConversationError):
     """The last message of this conversation is still being answered."""
 

@@ -148,6 +148,7 @@ class Handover(models.Model):
     note = models.TextField(blank=True)  # for the assistant
 
     class Meta:
+        verbose_name, verbose_name_plural = "conversation with staff", "inbox"
         ordering = ("requested",)
         constraints = (
             models.UniqueConstraint(
@@ -176,7 +177,7 @@ class Notification(models.Model):
     class Channel(models.TextChoices):
         """How it is sent."""
 
-        WEBHOOK = "webhook"
+        WEBHOOK = "webhook", "webhook"
         EMAIL = "email", "e-mail"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -56,6 +56,9 @@ NO_REDIS = "Redis does not answer, so no question can be taken now. Try again in
 # Names of the conversations of a browser, in its session.
 SESSION_KEY = "conversations"
 MOST_CONVERSATIONS = 50
+# Of a conversation with staff, the latest.
+MOST_MESSAGES = 200
+ASSISTANT = Message.Author.ASSISTANT
 
 View = Callable[[HttpRequest], HttpResponse]
 
@@ -66,6 +69,12 @@ class VisibleTurn:
 
     conversation: Conversation
     envelope: Envelope
+
+    @property
+    def is_with_staff(self) -> bool:
+        """Whether to show the conversation with staff in place of the turn."""
+        with_staff = Conversation.Status.WITH_STAFF
+        return self.conversation.status == with_staff or self.envelope.status == Status.WITH_STAFF
 
     @property
     def asker(self) -> Asker:
@@ -130,7 +139,8 @@ def _ask(request: HttpRequest) -> HttpResponse:
     page = f"{reverse('start')}?turn={envelope.pk}"
     if _by_script(request):
         events = reverse("turn-events", args=[envelope.pk])
-        return JsonResponse({"page": page, "events": events}, status=HTTPStatus.ACCEPTED)
+        told = {"page": page, "events": events, "status": envelope.status}
+        return JsonResponse(told, status=HTTPStatus.ACCEPTED)
     try:
         wait(envelope)
     except Forgotten as error:
@@ -171,6 +181,9 @@ def _show(
     error: str = "",
     text: str = "",
 ) -> HttpResponse:
+    if visible and visible.is_with_staff:
+        with_staff = _about() | _with_staff(visible) | {"error": error, "text": text}
+        return render(request, "conversations/with_staff.html", with_staff, status=status)
     collections = Collection.objects.annotate(size=Count("documents")).order_by("name")
     failed = visible and visible.envelope.status in ENDED
     context = _about() | {
@@ -185,6 +198,21 @@ def _show(
 
 def _about() -> dict[str, Any]:
     return {"domain_name": settings.DOMAIN_NAME, "domain_scope": settings.DOMAIN_SCOPE}
+
+
+def _with_staff(visible: VisibleTurn) -> dict[str, Any]:
+    """Return what the page shows of a conversation that staff answer in, or did."""
+    conversation = visible.conversation
+    said = conversation.messages.filter(is_note=False).order_by("-created")
+    return {
+        "turn": visible.envelope,
+        "conversation": conversation,
+        "handover": conversation.handovers.order_by("requested").last(),
+        "said": [
+            (message, answer_html(message.text) if message.role == ASSISTANT else "")
+            for message in reversed(said[:MOST_MESSAGES])
+        ],
+    }
 
 
 def _turn(visible: VisibleTurn) -> dict[str, Any]:
@@ -213,6 +241,7 @@ def _turn(visible: VisibleTurn) -> dict[str, Any]:
         "spans": timeline(envelope, list(envelope.steps.defer("output"))),
         "asked": questions,
         "is_latest": bool(questions) and questions[-1]["turn_id"] == envelope.pk,
+        "watched": conversation.pk if settings.HANDOVER else None,
         "bound": [collection.name for collection in conversation.collections.all()],
     }
 
@@ -236,17 +265,24 @@ def remember(request: HttpRequest, name: str) -> None:
     request.session.save()
 
 
+def visible_conversation(request: HttpRequest, conversation: str) -> Conversation:
+    """Return the conversation of this id if this browser's; else Http404."""
+    try:
+        identity = uuid.UUID(conversation)
+    except ValueError as error:
+        raise Http404 from error
+    theirs = request.session.get(SESSION_KEY, [])
+    rows = Conversation.objects.select_related("owner")
+    if found := rows.filter(pk=identity, session__in=theirs).first():
+        return found
+    raise Http404
+
+
 def visible_turn(request: HttpRequest, turn: str) -> VisibleTurn:
     """Return the turn of this id if this browser's; Http404 for one that isn't or doesn't exist."""
     try:
         envelope = Envelope.objects.get(pk=uuid.UUID(turn))
     except (ValueError, Envelope.DoesNotExist) as error:
         raise Http404 from error
-    conversation = (
-        Conversation.objects.select_related("owner")
-        .filter(pk=envelope.conversation_id, session__in=request.session.get(SESSION_KEY, []))
-        .first()
-    )
-    if conversation is None:
-        raise Http404
+    conversation = visible_conversation(request, str(envelope.conversation_id))
     return VisibleTurn(conversation, envelope)

@@ -22,6 +22,7 @@ from conversations.errors import (
     StillTakenIn,
     TooManyTurns,
     TurnInProgress,
+    UnknownMessage,
     UnusableFilter,
     UnusableKey,
     UnusableText,
@@ -218,6 +219,23 @@ def _conversation(asker: Asker, session: str) -> Conversation:
         owner=asker.owner, session=session, defaults={"user_id": asker.user_id}
     )
     return Conversation.objects.select_for_update().get(owner=asker.owner, session=session)
+
+
+def messages_after(
+    conversation: Conversation, after: uuid.UUID | None, *, most: int
+) -> list[Message]:
+    """Return what the user is shown after a message, or from the first; at most so many.
+
+    Raises UnknownMessage when the conversation has none with that id.
+    """
+    messages = conversation.messages.filter(is_note=False).order_by("created", "pk")
+    if after:
+        last = conversation.messages.filter(pk=after).first()
+        if last is None:
+            raise UnknownMessage
+        later = Q(created__gt=last.created) | Q(created=last.created, pk__gt=last.pk)
+        messages = messages.filter(later)
+    return list(messages[:most])
 
 
 def wait(envelope: Envelope) -> Envelope:

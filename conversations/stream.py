@@ -1,10 +1,14 @@
-"""Stream: what happens in a turn, told to who asked while it happens, as server-sent events."""
+"""Stream: what happens in a turn, told to who asked while it happens, as server-sent events.
+
+`conversation_events` tells what happens in a conversation in the same way.
+"""
 
 import asyncio
 import json
 import re
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 import redis
@@ -38,20 +42,23 @@ RETRY = b"retry: 2000\n\n"
 # Keeps proxies from closing a silent connection.
 HEARTBEAT = b": at work\n\n"
 BLOCK_MS = 5000
+LONGEST_BLOCK_MS = 15_000
 AWAY = (redis.ConnectionError, redis.TimeoutError)
 AWAY_SECONDS = 1.0
 MOST_STREAMS = 500
+
+Parts = Callable[["redis.asyncio.Redis"], AsyncIterator[bytes]]
 
 # What is open in this process.
 _streams: set[object] = set()
 
 
 class TooManyStreams(APIException):
-    """This process follows as many turns as it can."""
+    """This process follows as many turns and conversations as it can."""
 
     status_code = 503
     default_code = "busy"
-    default_detail = "Too many clients follow their turns here. Ask for the turn itself instead."
+    default_detail = "Too many clients are told of events here. Ask for what you follow instead."
     wait = 5.0
 
 
@@ -63,11 +70,21 @@ class EventStream(JSONRenderer):
     charset = "utf-8"
 
 
-class EventsView(APIView):
-    """The events of a turn: from its first, or from the one after Last-Event-ID."""
+class StreamView(APIView):
+    """Tells events to who may hear them, whether a browser's session or a key says so."""
 
     permission_classes = ()
     renderer_classes = (EventStream, JSONRenderer)
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer errors as JSON, whatever the client accepts."""
+        self.request.accepted_renderer = JSONRenderer()
+        self.request.accepted_media_type = JSONRenderer.media_type
+        return super().handle_exception(exc)
+
+
+class EventsView(StreamView):
+    """The events of a turn: from its first, or from the one after Last-Event-ID."""
 
     @extend_schema(
         parameters=[
@@ -93,22 +110,21 @@ class EventsView(APIView):
             raise ValidationError({"Last-Event-ID": "Send the id of an event, like 1763730000-0."})
         envelope = _turn(request, turn_id)
         is_over = envelope.ended and after != FIRST and after == _latest(envelope)
-        # A stream is open for minutes and needs no database meanwhile.
-        connection.close()
         if is_over:
             return HttpResponse(status=204)
-        if len(_streams) >= MOST_STREAMS:
-            raise TooManyStreams
-        response = StreamingHttpResponse(event_stream(envelope, after), content_type=MEDIA_TYPE)
-        response["Cache-Control"] = "no-cache, no-transform"
-        response["X-Accel-Buffering"] = "no"
-        return response
+        return streamed(partial(_events, envelope=envelope, after=after))
 
-    def handle_exception(self, exc: Exception) -> Response:
-        """Answer errors as JSON, whatever the client accepts."""
-        self.request.accepted_renderer = JSONRenderer()
-        self.request.accepted_media_type = JSONRenderer.media_type
-        return super().handle_exception(exc)
+
+def streamed(parts: Parts) -> StreamingHttpResponse:
+    """Return a response that sends the parts as they come. Raises TooManyStreams."""
+    # A stream is open for minutes and needs no database meanwhile.
+    connection.close()
+    if len(_streams) >= MOST_STREAMS:
+        raise TooManyStreams
+    response = StreamingHttpResponse(event_stream(parts), content_type=MEDIA_TYPE)
+    response["Cache-Control"] = "no-cache, no-transform"
+    response["X-Accel-Buffering"] = "no"
+    return response
 
 
 def _turn(request: Request, turn_id: uuid.UUID) -> Envelope:
@@ -128,20 +144,20 @@ def _latest(envelope: Envelope) -> str:
     return entries[0][0] if entries else ""
 
 
-async def event_stream(envelope: Envelope, after: str) -> AsyncIterator[bytes]:
-    """Yield the events after an entry, and at the end how the turn stands in the database."""
+async def event_stream(parts: Parts) -> AsyncIterator[bytes]:
+    """Yield the parts of a stream, which are given a connection to Redis."""
     stream = object()
     client = redis.asyncio.Redis.from_url(
         settings.REDIS_URL,
         # Longer than the blocking read, which would look like a dead server otherwise.
-        socket_timeout=BLOCK_MS / 1000 + 5,
+        socket_timeout=LONGEST_BLOCK_MS / 1000 + 5,
         socket_connect_timeout=2,
         decode_responses=True,
     )
     _streams.add(stream)
     try:
         yield RETRY
-        async for part in _events(client, envelope, after):
+        async for part in parts(client):
             yield part
     finally:
         _streams.discard(stream)
@@ -151,11 +167,13 @@ async def event_stream(envelope: Envelope, after: str) -> AsyncIterator[bytes]:
 async def _events(
     client: "redis.asyncio.Redis", envelope: Envelope, after: str
 ) -> AsyncIterator[bytes]:
+    """Yield the events after an entry, and at the end how the turn stands in the database."""
     if after != FIRST and not await _exists(client, envelope.target_list):
         yield event("gap", "{}")
     while True:
         # Of a turn that has ended nothing more will come.
-        entries = await _read(client, envelope.target_list, after, wait=not envelope.ended)
+        block = None if envelope.ended else BLOCK_MS
+        entries = await read(client, envelope.target_list, after, block=block)
         for entry, fields in entries:
             after = entry
             if fields["event"] == "workflow_complete":
@@ -177,10 +195,10 @@ async def _exists(client: "redis.asyncio.Redis", stream: str) -> bool:
         return True
 
 
-async def _read(
-    client: "redis.asyncio.Redis", stream: str, after: str, *, wait: bool
+async def read(
+    client: "redis.asyncio.Redis", stream: str, after: str, *, block: int | None
 ) -> list[tuple[str, dict[str, str]]]:
-    block = BLOCK_MS if wait else None
+    """Return what a stream has after an entry, `block` milliseconds later at the most."""
     try:
         results: Any = await client.xread({stream: after}, count=100, block=block)
     except AWAY:

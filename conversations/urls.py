@@ -2,11 +2,21 @@
 
 from django.urls import path
 
-from conversations import api, page, stream
+from conversations import api, conversation_events, page, stream
 
 urlpatterns = [
     path("", page.page, name="start"),
     path("api/chat/", api.ChatView.as_view(), name="chat"),
+    path(
+        "api/conversations/<str:name>/messages/",
+        api.MessagesView.as_view(),
+        name="conversation-messages",
+    ),
+    path(
+        "api/conversations/<str:name>/events/",
+        conversation_events.ConversationEventsView.as_view(),
+        name="conversation-events",
+    ),
     path("api/turns/<uuid:turn_id>/", api.TurnView.as_view(), name="turn"),
     path("api/turns/<uuid:turn_id>/trace/", api.TraceView.as_view(), name="turn-trace"),
     path("api/turns/<uuid:turn_id>/events/", stream.EventsView.as_view(), name="turn-events"),

@@ -66,7 +66,7 @@ LONELY = {
     "assistant.lab.fault_turns": "the turns of a measurement, apart from what is said of them",
     "assistant.lab.retrieval_chart": "the picture of a measurement",
     "assistant.logs": "needed by the settings",
-    "conversations.stream": "the events of a turn over HTTP, without Django REST framework",
+    "conversations.conversation_events": "the events of a conversation over HTTP",
     "knowledge.archive.export": "one of the two directions of an archive",
     "knowledge.embedding.e5": "a process, and what measures it",
     "knowledge.embedding.minilm": "a process, and what measures it",

@@ -1,10 +1,14 @@
-"""A browser, its conversation, and a worker of all queues."""
+"""A browser, its conversation, a worker of all queues, and a web server that streams."""
 
+import json
 import threading
 import time
 from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPResponse
+from typing import Any
 
 import pytest
+import uvicorn
 from django.conf import LazySettings
 from django.db import connection
 from django.test import Client
@@ -13,10 +17,13 @@ from agents import manager
 from agents.models import Step
 from agents.names import Role
 from agents.steps import presence, steps
+from assistant.asgi import application
 from conversations.models import Conversation
 from conversations.page import SESSION_KEY
 from tests import factories
+from tests.e2e.conftest import free_port
 
+Event = dict[str, Any]
 SESSION = "web-of-this-browser"
 
 
@@ -65,3 +72,49 @@ def _conversation_of(client: Client) -> Conversation:
     session[SESSION_KEY] = [SESSION]
     session.save()
     return factories.conversation(SESSION)
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """A web server, as `serve` runs it: Django's own for tests streams nothing."""
+    port = free_port()
+    config = uvicorn.Config(application, port=port, log_level="warning", lifespan="off")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield port
+    server.should_exit = True
+    thread.join(10)
+
+
+class Followed:
+    """A connection that follows a turn, or what else is told at an address."""
+
+    def __init__(self, port: int, headers: dict[str, str], address: str) -> None:
+        self.connection = HTTPConnection("127.0.0.1", port, timeout=20)
+        self.connection.request("GET", address, headers=headers)
+        self.response: HTTPResponse = self.connection.getresponse()
+
+    def next(self) -> Event:
+        """The next event, with its id; beats of the heart are passed over."""
+        event: Event = {}
+        while line := self.response.readline().decode():
+            name, _, value = line.rstrip("\n").partition(": ")
+            if name in {"id", "event"}:
+                event[name] = value
+            elif name == "data":
+                event["data"] = json.loads(value)
+            elif line == "\n" and "event" in event:
+                return event
+        return event
+
+    def rest(self) -> list[Event]:
+        """All events until the server ends the stream."""
+        return list(iter(self.next, {}))
+
+    def close(self) -> None:
+        """Go away."""
+        self.response.close()
+        self.connection.close()

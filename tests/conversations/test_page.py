@@ -249,6 +249,7 @@ def test_the_script_of_the_page_gets_the_address_of_the_events(
     assert response.json() == {
         "page": f"/?turn={envelope.pk}",
         "events": f"/api/turns/{envelope.pk}/events/",
+        "status": "running",
     }
 
 

@@ -1,15 +1,12 @@
 """The stream tells a turn to its asker while it happens, and to nobody else."""
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPResponse
 from typing import Any
 
 import pytest
-import uvicorn
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
@@ -20,30 +17,12 @@ from agents import envelopes
 from agents.models import Envelope
 from agents.names import Status
 from agents.steps import events
-from assistant.asgi import application
 from conversations import stream
 from conversations.models import Conversation
 from tests import factories
-from tests.e2e.conftest import free_port
+from tests.conversations.conftest import Followed
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-Event = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    """A web server, as `serve` runs it: Django's own for tests streams nothing."""
-    port = free_port()
-    config = uvicorn.Config(application, port=port, log_level="warning", lifespan="off")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield port
-    server.should_exit = True
-    thread.join(10)
 
 
 @pytest.fixture
@@ -76,38 +55,6 @@ def test_a_turn_knows_the_key_it_was_asked_with_and_not_the_key_itself(
     assert len(set(filter(None, ids))) == 2
 
 
-class Followed:
-    """A connection that follows a turn."""
-
-    def __init__(self, port: int, turn: object, headers: dict[str, str]) -> None:
-        self.connection = HTTPConnection("127.0.0.1", port, timeout=20)
-        address = reverse("turn-events", args=[turn])
-        self.connection.request("GET", address, headers=headers)
-        self.response: HTTPResponse = self.connection.getresponse()
-
-    def next(self) -> Event:
-        """The next event, with its id; beats of the heart are passed over."""
-        event: Event = {}
-        while line := self.response.readline().decode():
-            name, _, value = line.rstrip("\n").partition(": ")
-            if name in {"id", "event"}:
-                event[name] = value
-            elif name == "data":
-                event["data"] = json.loads(value)
-            elif line == "\n" and "event" in event:
-                return event
-        return event
-
-    def rest(self) -> list[Event]:
-        """All events until the server ends the stream."""
-        return list(iter(self.next, {}))
-
-    def close(self) -> None:
-        """Go away."""
-        self.response.close()
-        self.connection.close()
-
-
 Follow = Callable[..., Followed]
 
 
@@ -117,7 +64,7 @@ def follow(port: int) -> Iterator[Follow]:
     opened: list[Followed] = []
 
     def begin(turn: object, headers: dict[str, str]) -> Followed:
-        opened.append(Followed(port, turn, headers))
+        opened.append(Followed(port, headers, reverse("turn-events", args=[turn])))
         return opened[-1]
 
     yield begin
