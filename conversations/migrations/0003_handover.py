@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('conversations', '0001_tables'),
+        ('conversations', '0002_billing'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

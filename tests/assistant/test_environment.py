@@ -14,8 +14,6 @@ from assistant.environment import (
     broker_url,
     choices,
     http_address,
-    postgres_options,
-    profile,
     mail_server,
     opening_hours,
     postgres_options,
