@@ -1,16 +1,19 @@
 """Attributes: every word the payload of an envelope may hold, its shape and who provides it."""
 
+import re
 from enum import StrEnum
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, get_type_hints
 
+from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from agents.names import Role, Route, Status
 
 Unit = Annotated[float, Field(ge=0, le=1)]
-Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z]{2,4})?$")]
+LANGUAGE = re.compile(r"^[a-z]{2,3}(-[a-z]{2,4})?$")
+Language = Annotated[str, Field(pattern=LANGUAGE.pattern)]
 
 
 class Reason(StrEnum):
@@ -71,6 +74,36 @@ class Remark(Value):
     role: Literal["user", "assistant", "staff"]
     text: str
     time: str  # ISO 8601, UTC
+
+
+class Persona(Value):
+    """The assistant that answers, as it was when the turn began.
+
+    What an assistant leaves open, and everything where none was chosen, the settings say.
+    """
+
+    name: str = ""
+    title: str = ""
+    domain_name: str = Field(default_factory=lambda: str(settings.DOMAIN_NAME))
+    domain_scope: str = Field(default_factory=lambda: str(settings.DOMAIN_SCOPE))
+    contact: str = Field(default_factory=lambda: str(settings.SUPPORT_CONTACT))
+    strictness: str = Field(default_factory=lambda: str(settings.GUARDRAILS_STRICTNESS))
+    routes: list[Route] = Field(default_factory=lambda: [Route(each) for each in settings.ROUTES])
+    # asker → model@provider, or nothing for one that works by rules; others ask as settings say.
+    models: dict[str, str] = {}
+    tone: str = ""
+    languages: list[Language] = []  # that it answers in; empty: in the user's
+    greeting: str = ""
+    opening_hours: str = ""
+
+    def answers_in(self, language: str) -> bool:
+        """Whether it answers in a language, of whatever region."""
+        own = {each.partition("-")[0] for each in self.languages}
+        return not own or language.partition("-")[0] in own
+
+    def language_for(self, spoken: str) -> str:
+        """Return the language to answer in to who speaks this one."""
+        return spoken if self.answers_in(spoken) else self.languages[0]
 
 
 class OpenQuestion(Value):
@@ -259,6 +292,7 @@ MEMORY: dict[str, Any] = {
     "owner": str,  # whose content this is, for caches and budgets
     "key": str,  # id of the API key it was asked with, for budgets; empty: without one
     "leaving": list[Remark],  # messages too old for `history`, not yet in the summary
+    "assistant": Persona,  # absent: none was chosen
 }
 
 # Bookkeeping of the framework and the manager; agents may read it, never write it.
@@ -280,6 +314,7 @@ WORK: dict[str, Any] = {
     "clarification_message": str,
     "language": Language,
     "confidence": Unit,
+    "spoken_language": Language,  # of the message, where the answer may not be in it
     "text_eng": str,
     "translation_confidence": Unit,
     "corrections": list[str],

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.dispatch import Signal
 from django.utils.timezone import now
 
-from agents.attributes import ADAPTERS, MEMORY
+from agents.attributes import ADAPTERS, MEMORY, Persona
 from agents.errors import AgentError
 from agents.models import Envelope, Step
 from agents.names import Role, Status
@@ -52,6 +52,7 @@ def start(
         for name, value in memory.items()
         if name in MEMORY
     }
+    assistant = Persona.model_validate(checked.get("assistant", {}))
     identity = uuid.uuid4()
     with transaction.atomic():
         envelope = Envelope.objects.create(
@@ -62,7 +63,7 @@ def start(
             payload=checked
             | {
                 "stage": Stage.START,
-                "enabled_routes": [str(route) for route in settings.ROUTES],
+                "enabled_routes": [str(route) for route in assistant.routes],
                 "mode": "extractive",
             },
             target_list=f"turn:{identity}:events",

@@ -1,8 +1,9 @@
 """Model context: gives the agent at work the model of its role, for this step of this turn."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from django.db import connection
 from agents.llm.journal import Subject
 from agents.llm.model import Model
 from agents.llm.outcomes import UNASKED, ModelFailure, Outcome
+from agents.llm.requests import Choice
 from agents.llm.token_stream import TokenStream
 from agents.models import Step
 from agents.names import EXPANSION, Role
@@ -61,10 +63,17 @@ def asker_of(role: Role) -> str:
     return EXPANSION if role is Role.SEARCH else role.value
 
 
+def choice_of(asker: str, payload: Mapping[str, Any]) -> Choice:
+    """Return the model settings of an asker in a turn, as its assistant has them."""
+    choice: Choice = settings.MODELS.get(asker, Choice())
+    own = (payload.get("assistant") or {}).get("models", {})
+    return replace(choice, model=own[asker]) if asker in own else choice
+
+
 def _model(claim: Claim) -> Model | None:
     asker = asker_of(claim.role)
-    choice = settings.MODELS.get(asker)
-    if choice is None or not choice.model:
+    choice = choice_of(asker, claim.payload)
+    if not choice.model:
         return None
     subject = Subject(
         name=f"{claim.envelope_id}/{claim.number}",

@@ -234,7 +234,7 @@ class Replay:
             result = Result(original.output, original.mode, original.degraded)
             return self._add(role, original, result, STORED)
         step_journal = StepJournal(self.envelope.pk, number, self.calls)
-        llm = self._model(role, original, calls, step_journal)
+        llm = self._model(role, payload, original, calls, step_journal)
         # Of a step that nobody did then, no tool has done anything either.
         found = Toolbox(
             self.envelope.pk,
@@ -267,13 +267,14 @@ class Replay:
     def _model(
         self,
         role: Role,
+        payload: Payload,
         original: Step | None,
         calls: list[ModelCall],
         step_journal: StepJournal,
     ) -> Model | None:
         """Return the model that was asked then, or the one it is changed to, or none."""
         asker = model_context.asker_of(role)
-        choice = settings.MODELS.get(asker, Choice())
+        choice = model_context.choice_of(asker, payload)
         if calls:
             choice = _choice_of(calls, choice)
         elif original:
