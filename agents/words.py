@@ -14,7 +14,7 @@ from django.utils.formats import date_format
 from django.utils.translation import get_language_info, gettext, override
 from snowballstemmer import stemmer
 
-from agents.attributes import Reason
+from agents.attributes import Persona, Reason
 
 
 def vocabulary(file: Path) -> dict[str, frozenset[str]]:
@@ -355,9 +355,9 @@ def reason_text(reason: Reason, language: str) -> str:
     return Phrase[reason.name].in_language(language)
 
 
-def capabilities(language: str) -> str:
-    """What Docent can help with, naming the deployment's domain and scope when it has them."""
-    domain, scope = settings.DOMAIN_NAME, settings.DOMAIN_SCOPE.strip().rstrip(".")
+def capabilities(language: str, assistant: Persona) -> str:
+    """What the assistant can help with, naming its domain and scope when it has them."""
+    domain, scope = assistant.domain_name, assistant.domain_scope.strip().rstrip(".")
     told = [
         Phrase.HELP_DOMAIN.in_language(language, domain=domain)
         if domain
@@ -368,10 +368,15 @@ def capabilities(language: str) -> str:
     return " ".join(told)
 
 
-def contact(language: str) -> str:
+def welcome(language: str, assistant: Persona) -> str:
+    """Answer a greeting, in the assistant's own words where it has some."""
+    return assistant.greeting or Phrase.WELCOME.in_language(language)
+
+
+def contact(language: str, assistant: Persona) -> str:
     """Say how people are reached; that nothing is known of it where nothing is."""
-    if settings.SUPPORT_CONTACT:
-        return Phrase.CONTACT.in_language(language, contact=settings.SUPPORT_CONTACT)
+    if assistant.contact:
+        return Phrase.CONTACT.in_language(language, contact=assistant.contact)
     return Phrase.NO_CONTACT.in_language(language)
 
 
@@ -386,8 +391,19 @@ def handed_over(language: str, current_time: str) -> str:
     return " ".join(told)
 
 
-def language_noted(language: str, name: str) -> str:
-    """Confirm, in that language where there are sentences in it, the language to answer in."""
+def language_asked(language: str, assistant: Persona) -> str:
+    """Ask which language is wanted, with those there are."""
+    examples = ", ".join(assistant.languages or LOCALES)
+    return Phrase.LANGUAGE_WHICH.in_language(language, examples=examples)
+
+
+def language_noted(language: str, name: str, assistant: Persona) -> str:
+    """Confirm, in that language where there are sentences in it, the language to answer in.
+
+    An assistant that answers in others names those.
+    """
+    if not assistant.answers_in(language):
+        return language_asked(assistant.language_for(language), assistant)
     if base_language(language) in LOCALES:
         return Phrase.LANGUAGE_SET.in_language(language)
     return Phrase.LANGUAGE_OTHER.in_language(language, name=name)

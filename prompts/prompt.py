@@ -15,6 +15,7 @@ ATTRIBUTE = re.compile(r"^[\w .:+-]*\Z")
 # those that turn the direction of writing.
 INVISIBLE = re.compile("[\U000e0000-\U000e007f\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff]")
 NOTHING = "(none)"
+LINE = re.compile(rf"\n.*{PLACEHOLDER.pattern}.*")
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class Prompt:
         words = {name: _filled(name, template, value) for name, value in values.items()}
 
         def fill(part: str) -> str:
+            part = LINE.sub(lambda match: match[0] if words[match[1]] else "", part)
             return PLACEHOLDER.sub(lambda match: words[match[1]], part)
 
         system = fill(template.system)
@@ -110,4 +112,6 @@ def _filled(name: str, template: Text, value: Any) -> str:
         return marked(name, value)
     if not isinstance(value, str):
         raise PromptError(f"prompt {template.name}: {name} must be a string, not {type(value)}")
+    if template.kinds[name] == "line":
+        return " ".join(value.split())
     return value.strip() or NOTHING

@@ -20,8 +20,9 @@ PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 USER = re.compile(r"^<!-- user -->\n", re.MULTILINE)
 
 # data: written by others, marked so that it is never taken for an instruction. word: one of ours,
-# checked before. text: written by who runs Docent.
-Kind = Literal["data", "word", "text"]
+# checked before. text: written by who runs Docent. line: the same on one line, which goes where
+# nothing is said.
+Kind = Literal["data", "word", "text", "line"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
 

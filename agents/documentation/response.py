@@ -3,7 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from agents.attributes import Evaluation, Reason, Remark, SearchStats, SourceReference
+from pydantic import Field
+
+from agents.attributes import Evaluation, Persona, Reason, Remark, SearchStats, SourceReference
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.check import (
     CheckedAnswer,
@@ -36,7 +38,7 @@ from knowledge.errors import EmbeddingUnavailable
 from knowledge.sentences import split_sentences
 from prompts.prompt import Block, Prompt
 
-PROMPT = Prompt("response", "language", "material")
+PROMPT = Prompt("response", "language", "tone", "material")
 # What was said last tells what an answer goes on from; the question stands alone without it.
 RECENT = 4
 CUT = "The answer was cut at its limit of tokens; raise RESPONSE_MAX_TOKENS."
@@ -75,6 +77,7 @@ class Assignment(View):
     response_notes: list[str] = []
     search_stats: SearchStats = {}
     evaluation: Evaluation | None = None
+    assistant: Persona = Field(default_factory=Persona)
 
 
 @llm_agent(
@@ -108,6 +111,7 @@ def answer(view: Assignment, llm: Model) -> Writes:
         on_restart=stream.restart,
         documents=tuple(dict.fromkeys(r.document_id for r in references)),
         language=english_name(view.language),
+        tone=view.assistant.tone,
         material=_material(view),
     )
     writes = _accepted(view, reply)

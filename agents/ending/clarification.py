@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from textwrap import shorten
 
 from django.conf import settings
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from agents.attributes import (
     DECLINING_REASONS,
     OpenQuestion,
     Passage,
+    Persona,
     Reason,
     Remark,
     SearchStats,
@@ -43,6 +44,7 @@ PROMPT = Prompt(
     "language",
     "reason",
     "scope",
+    "tone",
     "details",
     "questions",
     "history",
@@ -97,6 +99,8 @@ class Request(View):
     open_clarification: OpenQuestion | None = None
     translation_confidence: float | None = None
     current_time: str = ""
+    spoken_language: str = ""
+    assistant: Persona = Field(default_factory=Persona)
 
 
 class Wording(BaseModel):
@@ -130,7 +134,8 @@ def ask(view: Request, llm: Model) -> Writes:
         documents=tuple(dict.fromkeys(p.document_id for p in view.search_results)),
         language=english_name(language),
         reason=f"{reason.value}: {reason_text(reason, ENGLISH)}",
-        scope=capabilities(ENGLISH),
+        scope=capabilities(ENGLISH, view.assistant),
+        tone=view.assistant.tone,
         details="" if declining else _message(view),
         questions="" if declining else "\n".join(_questions(view)),
         history=[] if declining else history_blocks(view.history[-RECENT:]),
@@ -158,7 +163,8 @@ def say(view: Request) -> Writes:
     if _is_last_round(view) and settings.HANDOVER:
         return _handed_over(view)
     if _is_last_round(view):
-        paragraphs = [Phrase.CLOSING.in_language(language), capabilities(language)]
+        told = capabilities(language, view.assistant)
+        paragraphs = [Phrase.CLOSING.in_language(language), told]
         if offered:
             paragraphs.append(_listed(Phrase.COVERED, offered, language))
     else:
@@ -272,7 +278,8 @@ def _paragraphs(view: Request, reason: Reason, offered: Sequence[str], language:
     passages = view.search_results
     opening = [reason_text(reason, language)]
     if reason in PARTICULAR:
-        languages = sorted({p.language for p in passages} - {base_language(language)})
+        spoken = base_language(view.spoken_language or language)
+        languages = sorted({p.language for p in passages} - {spoken})
         is_foreign = bool(languages) and view.translation_confidence == 0
         opening.extend(filter(None, [_message(view) or ("" if is_foreign else _missing(view))]))
         if is_foreign and not view.search_stats.get("is_foreign"):
@@ -283,7 +290,7 @@ def _paragraphs(view: Request, reason: Reason, offered: Sequence[str], language:
     if note := searched_for(view.search_stats, language):
         paragraphs.insert(0, note)
     if reason in DECLINING_REASONS:
-        paragraphs.append(capabilities(language))
+        paragraphs.append(capabilities(language, view.assistant))
     if offered:
         paragraphs.append(_listed(_lead(view, reason), offered, language))
     elif reason not in DECLINING_REASONS:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from django.conf import settings
+from pydantic import Field
 
-from agents.attributes import MemoryUpdates, SmallTalk
+from agents.attributes import MemoryUpdates, Persona, SmallTalk
 from agents.contract import View, Writes, agent
 from agents.intake.route_likelihood import OFFERS, likelihoods
 from agents.names import Role, Route
@@ -47,6 +48,7 @@ class Situation(View):
     offers: list[str] = []
     memory_updates: MemoryUpdates | None = None
     current_time: str = ""
+    assistant: Persona = Field(default_factory=Persona)
 
 
 @agent(Role.FALLBACK, reads=Situation, writes=WRITTEN)
@@ -84,27 +86,30 @@ def _reply(view: Situation) -> str:
         return _abilities(view)
     if talk == "wish":
         return _noted(view)
+    if talk == "greeting" and view.assistant.greeting:
+        return view.assistant.greeting
     told = [phrase.in_language(language) for phrase in SAID[talk]]
     if talk in {"person", "discontent"}:
-        told.append(contact(language))
+        told.append(contact(language, view.assistant))
     if talk in EXPLAINED:
-        told.append(capabilities(language))
+        told.append(capabilities(language, view.assistant))
     return " ".join(told)
 
 
 def _abilities(view: Situation) -> str:
     """What there is to ask about, with titles of a few documents."""
     language, examples = view.language, view.offers[:MOST_EXAMPLES]
+    told = capabilities(language, view.assistant)
     if not examples:
-        return f"{capabilities(language)} {Phrase.NO_DOCUMENTS.in_language(language)}"
+        return f"{told} {Phrase.NO_DOCUMENTS.in_language(language)}"
     lead = Phrase.COVERED.in_language(language)
     listed = "\n".join([lead, *(f"- {title}" for title in examples)])
-    return f"{capabilities(language)}\n\n{listed}"
+    return f"{told}\n\n{listed}"
 
 
 def _noted(view: Situation) -> str:
     """A wish is noted, that for another language in it."""
     updates = view.memory_updates or MemoryUpdates()
     if preferred := updates.language_preference:
-        return language_noted(preferred, english_name(preferred))
+        return language_noted(preferred, english_name(preferred), view.assistant)
     return Phrase.NOTED.in_language(view.language)

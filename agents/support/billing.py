@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from agents.attributes import REFUND_IN_PROGRESS, RefundForm, Remark, StateUpdates
+from pydantic import Field
+
+from agents.attributes import REFUND_IN_PROGRESS, Persona, RefundForm, Remark, StateUpdates
 from agents.contract import View, Writes, llm_agent
 from agents.llm.history import day, history_blocks
 from agents.llm.model import Model
@@ -21,7 +23,7 @@ from agents.tools import loop, toolbox
 from agents.words import ENGLISH, Phrase, contact, english_name
 from prompts.prompt import Prompt
 
-PROMPT = Prompt("billing", "language", "today", "flags", "history", "request")
+PROMPT = Prompt("billing", "language", "today", "flags", "tone", "history", "request")
 RECENT = 12  # messages
 # What was looked up in tables is as sure as they are; of the account alone, whether it answers is
 # not known.
@@ -40,6 +42,7 @@ class Request(View):
     refund_form: RefundForm | None = None
     billing_case_id: str = ""
     current_time: str = ""
+    assistant: Persona = Field(default_factory=Persona)
 
 
 @llm_agent(
@@ -58,6 +61,7 @@ def serve(view: Request, llm: Model) -> Writes:
         language=english_name(view.language),
         today=day(view.current_time),
         flags=", ".join(sorted(name for name, on in view.context_flags.items() if on)),
+        tone=view.assistant.tone,
         history=history_blocks(view.history[-RECENT:]),
         request=view.text,
     )
