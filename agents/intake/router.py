@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from django.conf import settings
 from pydantic import BaseModel, Field
 
-from agents.attributes import Reason, Remark, Unit
+from agents.attributes import Persona, Reason, Remark, Unit
 from agents.contract import View, Writes, llm_agent
 from agents.intake.exemplars import SHARPNESS, votes
 from agents.intake.route_likelihood import likelihoods
@@ -50,6 +49,7 @@ class Question(View):
     last_agent: str = ""
     context_flags: dict[str, bool] = {}
     enabled_routes: list[Route] = []
+    assistant: Persona = Field(default_factory=Persona)
 
 
 class Analysis(BaseModel):
@@ -87,8 +87,8 @@ def choose(view: Question, llm: Model) -> Writes:
         PROMPT,
         Analysis,
         routes=described(routes),
-        domain=settings.DOMAIN_NAME,
-        scope=settings.DOMAIN_SCOPE,
+        domain=view.assistant.domain_name,
+        scope=view.assistant.domain_scope,
         history=history_blocks(view.history[-SHOWN:]),
         last_route=last or "",
         flags=", ".join(sorted(name for name, on in view.context_flags.items() if on)),
