@@ -35,6 +35,7 @@ class Query(View):
     languages: list[str] = []
     audience: str = ""
     language: str = ""
+    spoken_language: str = ""
     translation_confidence: float | None = None
     owner: str | None = None
     user_id: str | None = None
@@ -66,7 +67,7 @@ def find(view: Query) -> Writes:
         languages=view.languages,
         audience=view.audience,
         # What could not be translated is as the user wrote it.
-        spoken=ENGLISH if view.translation_confidence else view.language,
+        spoken=ENGLISH if view.translation_confidence else view.spoken_language or view.language,
         reuse=f"{view.owner}/{view.user_id}",
     )
     whole = whole_sections([each.chunk_id for each in results.passages[:BEST]], LONGEST)

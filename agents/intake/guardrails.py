@@ -6,10 +6,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from django.conf import settings
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from agents.attributes import Reason, Unit
+from agents.attributes import Persona, Reason, Unit
 from agents.contract import View, Writes, llm_agent
 from agents.llm.history import day, stamp
 from agents.llm.model import Model
@@ -84,12 +83,13 @@ class Suspicion(NamedTuple):
 
 
 class Question(View):
-    """What guardrails reads: the question as it is understood, and as it was said."""
+    """What guardrails reads: the question as it is understood and was said, and its scope."""
 
     canonical_question: str = ""
     text_eng: str = ""
     text: str = ""
     current_time: str = ""
+    assistant: Persona = Field(default_factory=Persona)
 
 
 class Judgement(BaseModel):
@@ -125,7 +125,7 @@ def judge(view: Question, llm: Model) -> Writes:
         verdict = Verdict.UNSAFE if sure else Verdict.SUSPECTED
         return _declined(verdict, reason, confidence, analysis)
     # Without a stated scope nothing is outside of it.
-    if not settings.DOMAIN_SCOPE:
+    if not view.assistant.domain_scope:
         return _overruled(view) or _passed(confidence, analysis)
     return _overruled(view) or _declined(Verdict.SUSPECTED, reason, confidence, analysis)
 
@@ -135,11 +135,11 @@ def compare(view: Question) -> Writes:
     """Judge safety by the trained layer, and scope by the nearness to its description."""
     try:
         reason, excess = suspicion(*_texts(view))
-        scope = _nearness_to_scope(_texts(view)[0])
+        scope = _nearness_to_scope(view)
     except EmbeddingUnavailable as error:
         # What cannot be judged is declined politely rather than let through.
         return _declined(Verdict.UNSAFE, Reason.SCOPE_UNCLEAR, 0.0, f"not judged: {error}")
-    excess -= STRICTNESS[settings.GUARDRAILS_STRICTNESS]
+    excess -= STRICTNESS[view.assistant.strictness]
     analysis = f"{reason.value}: {excess:+.1f} beyond what is suspicious"
     if excess >= 0:
         verdict = Verdict.UNSAFE if excess >= CLEARLY else Verdict.SUSPECTED
@@ -209,11 +209,13 @@ def _probability(excess: float) -> float:
     return 1 / (1 + math.exp(-excess))
 
 
-def _nearness_to_scope(question: str) -> float:
+def _nearness_to_scope(view: Question) -> float:
     """The cosine of the question to the stated scope; 1 without one."""
-    if not settings.DOMAIN_SCOPE:
+    assistant = view.assistant
+    if not assistant.domain_scope:
         return 1.0
-    scope, vector = encode([f"{settings.DOMAIN_NAME} {settings.DOMAIN_SCOPE}", question])
+    stated = f"{assistant.domain_name} {assistant.domain_scope}"
+    scope, vector = encode([stated, _texts(view)[0]])
     return float(scope @ vector)
 
 
@@ -225,9 +227,9 @@ def _judged(view: Question, llm: Model) -> Judgement:
         PROMPT,
         Judgement,
         cached_as={"current_time": day(time)},
-        domain=settings.DOMAIN_NAME,
-        scope=settings.DOMAIN_SCOPE,
-        strictness=settings.GUARDRAILS_STRICTNESS,
+        domain=view.assistant.domain_name,
+        scope=view.assistant.domain_scope,
+        strictness=view.assistant.strictness,
         current_time=stamp(time),
         question=question,
         translated="" if english == question else english,
@@ -253,7 +255,7 @@ def _is_plainly_harmless(view: Question) -> bool:
         excess = suspicion(*_texts(view)).excess
     except EmbeddingUnavailable:
         return False
-    return excess - STRICTNESS[settings.GUARDRAILS_STRICTNESS] < PLAINLY_HARMLESS
+    return excess - STRICTNESS[view.assistant.strictness] < PLAINLY_HARMLESS
 
 
 def _texts(view: Question) -> tuple[str, str]:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from agents.attributes import Remark
+from pydantic import Field
+
+from agents.attributes import Persona, Remark
 from agents.contract import View, Writes, agent
 from agents.intake.wishes import answer_language
 from agents.names import Role
@@ -22,15 +24,25 @@ SURE, EVEN = 0.8, 0.5
 
 
 class Message(View):
-    """What lang reads: the message, those before it, and the language asked for."""
+    """What lang reads: the message, those before it, and which languages are asked for or had."""
 
     text: str = ""
     history: list[Remark] = []
     language_preference: str | None = None
+    assistant: Persona = Field(default_factory=Persona)
 
 
-@agent(Role.LANG, reads=Message, writes=("language", "confidence"))
+@agent(Role.LANG, reads=Message, writes=("language", "confidence", "spoken_language"))
 def recognise(view: Message) -> Writes:
+    """Find the language of the user, and answer in another one where the assistant has its own."""
+    found = _found(view)
+    spoken = found["language"]
+    if view.assistant.answers_in(spoken):
+        return found
+    return found | {"language": view.assistant.language_for(spoken), "spoken_language": spoken}
+
+
+def _found(view: Message) -> Writes:
     """Weigh the message, the last messages and the stored preference."""
     text = view.text
     requested = answer_language(text)

@@ -40,6 +40,7 @@ class Message(View):
 
     text: str = ""
     language: str = ENGLISH
+    spoken_language: str = ""
     collections: list[str] = []
     languages: list[str] = []
     audience: str = ""
@@ -67,7 +68,7 @@ def translate(view: Message, llm: Model) -> Writes:
     text = view.text
     if not text.strip() or (_is_english(view) and not _strange_words(view)):
         return carry_over(view)
-    translation = llm.ask(PROMPT, Translation, text=text, language=view.language)
+    translation = llm.ask(PROMPT, Translation, text=text, language=_spoken(view))
     english = translation.text_eng
     obeys = is_rewritten if _surely_english(text) else is_out_of_proportion
     if obeys(text, english):
@@ -91,7 +92,12 @@ def _strange_words(view: Message) -> list[str]:
 
 
 def _is_english(view: Message) -> bool:
-    return base_language(view.language) == ENGLISH or _surely_english(view.text)
+    return base_language(_spoken(view)) == ENGLISH or _surely_english(view.text)
+
+
+def _spoken(view: Message) -> str:
+    """The language of the message, as far as it is known."""
+    return view.spoken_language or view.language
 
 
 def _surely_english(text: str) -> bool:
