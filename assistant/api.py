@@ -16,12 +16,16 @@ from rest_framework.views import exception_handler
 from agents.steps import faults
 from conversations.errors import (
     ConversationError,
+    ForeignCollection,
     Forgotten,
     KeyReused,
     NobodyListens,
+    NothingToRead,
+    OtherAssistant,
     StillTakenIn,
     TooManyTurns,
     TurnInProgress,
+    UnknownAssistant,
 )
 from knowledge.errors import KnowledgeError
 
@@ -34,6 +38,10 @@ STATUS: dict[type[Exception], int] = {
     KeyReused: 422,
     TooManyTurns: 429,
     Forgotten: 404,
+    UnknownAssistant: 404,
+    ForeignCollection: 404,
+    OtherAssistant: 409,
+    NothingToRead: 503,
 }
 AWAY = {
     OperationalError: "PostgreSQL does not answer. Try again in a moment.",

@@ -12,7 +12,7 @@ from environs import Env, EnvError
 from marshmallow.validate import Length, OneOf, Range
 
 from agents.llm.requests import Choice
-from agents.names import ENRICHMENT, INSTANCES, Role, Route
+from agents.names import ENRICHMENT, INSTANCES, MODEL_ASKERS, Role, Route
 from assistant import appearance
 from assistant.environment import (
     broker_url,
@@ -119,6 +119,10 @@ FETCH_PRIVATE_HOSTS: list[str] = env.list("FETCH_PRIVATE_HOSTS", [])
 # Language models. Without one, every role works by its own rules.
 MODEL_PROFILE: str = profile(env)
 MODELS: dict[str, Choice] = choices(env, MODEL_PROFILE)
+# Whom another GEN_MODEL, as assistants may have one, leaves as they are.
+OWN_MODEL_ASKERS: frozenset[str] = frozenset(
+    asker for asker in MODEL_ASKERS if env.str(f"{asker.upper()}_MODEL", "")
+)
 # GEN_MODEL alone doesn't say that every document may be paid for.
 DESCRIBE_ON_REQUEST: bool = bool(MODELS[ENRICHMENT].model) and not env.str("ENRICHMENT_MODEL", "")
 PROMPTS_DIR: str = env.str("PROMPTS_DIR", "")

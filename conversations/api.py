@@ -25,6 +25,7 @@ from agents.names import Route, Status
 from agents.trace.trace import trace
 from conversations.answers import reply
 from conversations.models import Conversation, Message
+from conversations.reach import bound_to
 from conversations.services import Asker, Filters, ask, messages_after, wait
 
 SESSION = re.compile(r"^[\w.:-]{1,64}\Z")
@@ -59,6 +60,13 @@ class ChatRequest(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         help_text="Answer it from documents for this audience, and those for everybody, only.",
+    )
+    assistant = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=63,
+        help_text="Name of the assistant to ask, if there are several. A conversation stays with "
+        "the one it began with, and a key that is bound to one reaches only that.",
     )
     wait = serializers.BooleanField(
         default=True, help_text="False: answer at once with the turn's id."
@@ -124,8 +132,11 @@ class ChatView(APIView):
         values: dict[str, Any] = body.validated_data
         envelope = ask(
             values["message"],
-            Asker(owner(request), values.get("user_id", ""), key_id(request)),
+            Asker(
+                owner(request), values.get("user_id", ""), key_id(request), bound_to(request.auth)
+            ),
             session=values.get("session_id", ""),
+            assistant=values.get("assistant", ""),
             collections=values.get("collections", ()),
             filters=Filters(values.get("languages", ()), values.get("audience", "")),
             idempotency_key=request.headers.get("Idempotency-Key", ""),
@@ -287,9 +298,17 @@ def owned_conversation(request: Request, name: str) -> Conversation:
 
 
 def owned_turn(request: Request, turn_id: uuid.UUID) -> Envelope:
-    """Return a turn of the requester's (any turn for staff); everyone else gets 404."""
+    """Return a turn of the requester's (any turn for staff); everyone else gets 404.
+
+    With a key that is bound to an assistant, only turns of that one.
+    """
     envelope = get_object_or_404(Envelope, pk=turn_id)
     user = owner(request)
+    conversations = Conversation.objects.all()
+    if bound := bound_to(request.auth):
+        conversations = conversations.filter(assistant=bound)
     if not user.is_staff:
-        get_object_or_404(Conversation, pk=envelope.conversation_id, owner=user)
+        conversations = conversations.filter(owner=user)
+    if bound or not user.is_staff:
+        get_object_or_404(conversations, pk=envelope.conversation_id)
     return envelope

@@ -75,3 +75,27 @@ class Forgotten(ConversationError):
     """The conversation was deleted while this message was being answered."""
 
     code = "forgotten"
+
+
+class UnknownAssistant(ConversationError):
+    """There is no assistant of that name here."""
+
+    code = "unknown_assistant"
+
+
+class OtherAssistant(ConversationError):
+    """This conversation began with another assistant, or with none: begin a new one."""
+
+    code = "other_assistant"
+
+
+class ForeignCollection(ConversationError):
+    """There is no such collection here."""
+
+    code = "unknown_collection"
+
+
+class NothingToRead(ConversationError):
+    """The documents of this assistant are not there yet."""
+
+    code = "nothing_to_read"

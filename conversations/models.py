@@ -9,7 +9,10 @@ from django.db import models
 from django.utils.timezone import now
 
 from agents.models import Envelope
+from conversations.assistants import Assistant, Grant
 from knowledge.models import Collection
+
+__all__ = ("Assistant", "Conversation", "Grant", "Message")
 
 
 class Conversation(models.Model):
@@ -30,6 +33,8 @@ class Conversation(models.Model):
     session = models.CharField(max_length=64)  # The client's own name for it.
     user_id = models.CharField(max_length=128, blank=True)  # Who asks, as the client says.
     collections = models.ManyToManyField(Collection, blank=True)
+    # The assistant it began with, by name: when that one goes, no other one takes over.
+    assistant = models.CharField(max_length=63, blank=True)
     status = models.CharField(max_length=16, choices=Status, default=Status.OPEN)
     language_preference = models.CharField(max_length=8, blank=True)
     summary = models.TextField(blank=True)

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -14,11 +15,12 @@ from agents import envelopes
 from agents.models import Envelope
 from agents.names import Role, Status
 from agents.steps import events, presence
-from conversations import handover
+from conversations import handover, reach
 from conversations.errors import (
     Forgotten,
     KeyReused,
     NobodyListens,
+    OtherAssistant,
     StillTakenIn,
     TooManyTurns,
     TurnInProgress,
@@ -27,10 +29,10 @@ from conversations.errors import (
     UnusableKey,
     UnusableText,
 )
-from conversations.models import Conversation, Message
+from conversations.models import Assistant, Conversation, Message
 from conversations.turn_memory import recall
 from knowledge import versions
-from knowledge.collections import collections_named, intake
+from knowledge.collections import intake
 from knowledge.models import Collection, Document
 from knowledge.parsing.parsed_page import as_language
 from knowledge.postgres_text import storable
@@ -48,6 +50,7 @@ class Asker:
     owner: User | None
     user_id: str = ""
     key: str = ""  # id of the API key; empty: asked without one
+    bound: str = ""  # name of the only assistant that the key reaches; empty: any
 
 
 @dataclass(frozen=True)
@@ -77,69 +80,87 @@ def ask(
     asker: Asker,
     *,
     session: str = "",
+    assistant: str = "",
     collections: Sequence[str] = (),
     filters: Filters = ANY,
     idempotency_key: str = "",
 ) -> Envelope:
     """Begin the turn that answers `text` and return its envelope.
 
-    `session` continues a conversation of the same owner or begins one of that name;
-    `collections` binds the conversation to these names from now on, `filters` hold for this
-    message alone. A message that was taken before under its `idempotency_key` begins no other
-    turn; without a session, the key names the conversation, too. What is said to staff ends its
-    turn at once, without an answer.
+    `session` continues a conversation of the same owner or begins one of that name, which stays
+    with the `assistant` it begins with. `collections` binds the conversation to these names from
+    now on, `filters` hold for this message alone. A message that was taken before under its
+    `idempotency_key` begins no other turn; without a session, the key names the conversation, too.
+    What is said to staff ends its turn at once, without an answer.
 
     Raises a ConversationError, or knowledge.errors.UnknownCollection, before anything is stored.
     """
     text = checked(text)
-    if idempotency_key:
-        session = session or str(uuid.uuid5(uuid.NAMESPACE_OID, checked_key(idempotency_key)))
-        if earlier := _taken(asker, session, idempotency_key, text):
-            return earlier
-    chosen = collections_named(collections)
+    session = session or _session_of(idempotency_key)
+    if earlier := _taken(asker, session, idempotency_key, text):
+        return earlier
+    answering = reach.chosen(assistant, asker.bound, begun_with(asker, session))
+    chosen = reach.chosen_collections(answering, collections)
+    audience = reach.audience(answering, filters.audience.strip())
     # To reach staff, nobody need listen and no document be there.
     if not _with_staff(asker, session):
-        if missing := presence.missing_roles():
-            raise NobodyListens(no_worker(missing))
-        refuse_too_early(chosen)
+        _refuse_unready(chosen or reach.own_collections(answering))
     with transaction.atomic():
-        conversation = _conversation(asker, session or str(uuid.uuid4()))
-        if idempotency_key and (earlier := _taken(asker, session, idempotency_key, text)):
+        conversation = _conversation(asker, session, answering)
+        if earlier := _taken(asker, session, idempotency_key, text):
             return earlier
         if conversation.status == Conversation.Status.RUNNING:
             raise TurnInProgress
         if chosen:
             conversation.collections.set(chosen)
-        memory = recall(conversation, text, key=asker.key) | {
-            "languages": [as_language(tag) for tag in filters.languages],
-            "audience": filters.audience.strip(),
-        }
-        is_for_staff = conversation.status == Conversation.Status.WITH_STAFF
-        place = 0 if is_for_staff else refuse_too_many(asker.owner)
-        message = conversation.message(Message.Author.USER, text)
-        message.idempotency_key = idempotency_key or None
-        message.turn = envelope = envelopes.start(
-            memory, conversation_id=conversation.pk, message_id=message.pk, place=place
+        memory = recall(
+            conversation, text, key=asker.key, assistant=answering, audience=audience
+        ) | {"languages": [as_language(tag) for tag in filters.languages]}
+        message = conversation.message(
+            Message.Author.USER, text, idempotency_key=idempotency_key or None
         )
-        message.save()
-        if is_for_staff:
-            envelopes.end(envelope, Status.WITH_STAFF)
-            handover.hear(conversation, message)
-        else:
-            conversation.status = Conversation.Status.RUNNING
-        conversation.save()
+        return _begin(conversation, message, memory)
+
+
+def _refuse_unready(collections: Sequence[Collection]) -> None:
+    if missing := presence.missing_roles():
+        raise NobodyListens(no_worker(missing))
+    refuse_too_early(collections)
+
+
+def _begin(conversation: Conversation, message: Message, memory: dict[str, Any]) -> Envelope:
+    """Store the message with its turn, which staff answer if the conversation is theirs."""
+    is_for_staff = conversation.status == Conversation.Status.WITH_STAFF
+    place = 0 if is_for_staff else refuse_too_many(conversation.owner)
+    message.turn = envelope = envelopes.start(
+        memory, conversation_id=conversation.pk, message_id=message.pk, place=place
+    )
+    message.save()
+    if is_for_staff:
+        envelopes.end(envelope, Status.WITH_STAFF)
+        handover.hear(conversation, message)
+    else:
+        conversation.status = Conversation.Status.RUNNING
+    conversation.save()
     return envelope
 
 
-def checked_key(key: str) -> str:
-    """Return an Idempotency-Key as it is. Raises UnusableKey."""
-    if len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
-        raise UnusableKey
-    return key
+def _session_of(idempotency_key: str) -> str:
+    """The name of a conversation that got none: the same for a message that is sent again."""
+    if not idempotency_key:
+        return str(uuid.uuid4())
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, idempotency_key))
 
 
 def _taken(asker: Asker, session: str, key: str, text: str) -> Envelope | None:
-    """Return the turn of the message that was sent with this key. Raises KeyReused."""
+    """Return the turn of the message that was sent with this key.
+
+    Raises KeyReused, and UnusableKey for what is none.
+    """
+    if not key:
+        return None
+    if len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
+        raise UnusableKey
     sent = Message.objects.filter(
         conversation__owner=asker.owner, conversation__session=session, idempotency_key=key
     )
@@ -214,11 +235,24 @@ def no_worker(roles: Sequence[Role]) -> str:
     return f"No worker listens for: {names}. Start one with: python3 manage.py workers {roles[0]}"
 
 
-def _conversation(asker: Asker, session: str) -> Conversation:
+def begun_with(asker: Asker, session: str) -> str | None:
+    """Return the name of the assistant a conversation began with, if any; None: it has not."""
+    begun = Conversation.objects.filter(owner=asker.owner, session=session) if session else None
+    return begun.values_list("assistant", flat=True).first() if begun is not None else None
+
+
+def _conversation(asker: Asker, session: str, assistant: Assistant | None) -> Conversation:
+    """Lock the conversation, begun if need be. Raises OtherAssistant if just begun with another."""
+    name = assistant.name if assistant else ""
     Conversation.objects.get_or_create(
-        owner=asker.owner, session=session, defaults={"user_id": asker.user_id}
+        owner=asker.owner,
+        session=session,
+        defaults={"user_id": asker.user_id, "assistant": name},
     )
-    return Conversation.objects.select_for_update().get(owner=asker.owner, session=session)
+    conversation = Conversation.objects.select_for_update().get(owner=asker.owner, session=session)
+    if conversation.assistant != name:
+        raise OtherAssistant
+    return conversation
 
 
 def messages_after(

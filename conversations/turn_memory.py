@@ -16,7 +16,8 @@ from agents.models import Envelope
 from agents.names import Role, Route, Status
 from agents.support.dialogue.refund_form import left_alone
 from conversations import handover
-from conversations.models import Conversation, Handover, Message
+from conversations.models import Assistant, Conversation, Handover, Message
+from conversations.reach import searched
 from knowledge import versions
 from knowledge.models import Document
 
@@ -35,14 +36,23 @@ NOTE = "Note for the assistant, not told to the user: "
 MAX_OFFERS = 6
 
 
-def recall(conversation: Conversation, text: str, *, key: str = "") -> dict[str, Any]:
+def recall(
+    conversation: Conversation,
+    text: str,
+    *,
+    key: str = "",
+    assistant: Assistant | None = None,
+    audience: str = "",
+) -> dict[str, Any]:
     """Return the memory of a turn that begins with `text`, by `agents.attributes.MEMORY`.
 
-    `key` is the id of the API key it was asked with.
+    `key` is the id of the API key it was asked with, `assistant` who answers, and `audience` whom
+    the documents must be for. Raises NothingToRead.
     """
     history, leaving = split_history(conversation)
-    collections = list(conversation.collections.values_list("name", flat=True))
-    return {
+    bound = list(conversation.collections.values_list("name", flat=True))
+    collections = searched(assistant, bound)
+    return ({"assistant": assistant.persona()} if assistant else {}) | {
         "text": text,
         "history": remarks(history),
         "summary": conversation.summary,
@@ -57,7 +67,8 @@ def recall(conversation: Conversation, text: str, *, key: str = "") -> dict[str,
         "refund_form": conversation.refund_form,
         "billing_case_id": conversation.billing_case_id,
         "collections": collections,
-        "offers": offers(collections),
+        "audience": audience,
+        "offers": offers(collections, audience),
         "user_id": conversation.user_id,
         "owner": f"user:{conversation.owner_id}" if conversation.owner_id else "local",
         "key": key,
@@ -124,9 +135,11 @@ def remarks(messages: Iterable[Message]) -> list[dict[str, str]]:
     ]
 
 
-def offers(collections: list[str]) -> list[str]:
+def offers(collections: list[str], audience: str = "") -> list[str]:
     """Return titles of a few documents, so that a refusal can name what can be asked instead."""
     documents = Document.objects.exclude(title="")
+    if audience:
+        documents = documents.filter(audience__in=("", audience))
     if collections:
         documents = documents.filter(collection__name__in=collections)
     else:

@@ -5,9 +5,14 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 from knox.models import AuthToken
 from rich.console import Console
 from rich.table import Table
+
+from conversations.errors import UnknownAssistant
+from conversations.models import Assistant, Grant
+from conversations.reach import assistant_named
 
 
 class Command(BaseCommand):
@@ -20,7 +25,11 @@ class Command(BaseCommand):
         verbs = parser.add_subparsers(dest="verb", required=True)
         create = verbs.add_parser("create", help="make a key and show it once")
         create.add_argument("name", help="who the key is for")
-        create.add_argument("--staff", action="store_true", help="may also manage documents")
+        reach = create.add_mutually_exclusive_group()
+        reach.add_argument("--staff", action="store_true", help="may also manage documents")
+        reach.add_argument(
+            "--assistant", default="", metavar="NAME", help="reaches this assistant and no other"
+        )
         verbs.add_parser("list", help="who has keys")
         revoke = verbs.add_parser("revoke", help="end all keys of a name")
         revoke.add_argument("name")
@@ -29,13 +38,15 @@ class Command(BaseCommand):
         """Do one of the three."""
         match options["verb"]:
             case "create":
-                self._create(options["name"], staff=options["staff"])
+                assistant = _assistant(options["assistant"])
+                self._create(options["name"], staff=options["staff"], assistant=assistant)
             case "list":
                 self._list()
             case "revoke":
                 self._revoke(options["name"])
 
-    def _create(self, name: str, *, staff: bool) -> None:
+    @transaction.atomic
+    def _create(self, name: str, *, staff: bool, assistant: Assistant | None) -> None:
         try:
             User(username=name).clean_fields(exclude=["password"])
         except ValidationError as error:
@@ -51,7 +62,9 @@ class Command(BaseCommand):
             raise CommandError(
                 f"{name!r} already exists as another kind of user: choose another name."
             )
-        _, key = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
+        token, key = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
+        if assistant:
+            Grant.objects.create(token=token, assistant=assistant)
         self.stdout.write(key)
         self.stderr.write(
             f"This is the key of {name!r}. It is shown only now; send it as\n"
@@ -59,11 +72,13 @@ class Command(BaseCommand):
         )
 
     def _list(self) -> None:
-        table = Table("name", "may", "key begins with", "created")
-        for token in AuthToken.objects.select_related("user").order_by("user__username", "created"):
+        table = Table("name", "may", "assistant", "key begins with", "created")
+        tokens = AuthToken.objects.select_related("user", "grant__assistant")
+        for token in tokens.order_by("user__username", "created"):
             table.add_row(
                 token.user.get_username(),
                 "chat, documents" if token.user.is_staff else "chat",
+                token.grant.assistant.name if hasattr(token, "grant") else "any",
                 token.token_key,
                 f"{token.created:%Y-%m-%d %H:%M} UTC",
             )
@@ -74,3 +89,11 @@ class Command(BaseCommand):
         if not count:
             raise CommandError(f"{name!r} has no key.")
         self.stdout.write(f"Revoked {count} key{'s' if count > 1 else ''} of {name!r}.")
+
+
+def _assistant(name: str) -> Assistant | None:
+    """Return the assistant of this name, none for no name; say which exist when it does not."""
+    try:
+        return assistant_named(name) if name else None
+    except UnknownAssistant as error:
+        raise CommandError(str(error)) from error

@@ -16,9 +16,10 @@ from agents.names import Role, Status
 from conversations.answers import reply
 from conversations.api import SESSION
 from conversations.errors import ConversationError
+from conversations.reach import assistant_named, chosen_collections
 from conversations.services import Asker, Filters, ask, checked, wait
 from conversations.terminal import watch, workers
-from knowledge.collections import OWN_DOCUMENTATION, collections_named, intake
+from knowledge.collections import OWN_DOCUMENTATION, intake
 from knowledge.errors import UnknownCollection
 from knowledge.models import Collection, Document
 
@@ -33,12 +34,15 @@ class Command(BaseCommand):
     help = "Talk in the terminal; with -q ask once. Exit code: 0 answered, 3 asked back, 1 failed."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add -q, --json, --session, --collection, --language and --audience."""
+        """Add -q, --json, --session, --collection, --assistant, --language and --audience."""
         parser.add_argument("-q", "--question", help="ask this once and leave")
         parser.add_argument("--json", action="store_true", help="the answer as POST /api/chat/")
         parser.add_argument("--session", default="", help="continue the conversation of this name")
         parser.add_argument(
             "--collection", action="append", default=[], help="answer from this one (repeatable)"
+        )
+        parser.add_argument(
+            "--assistant", default="", metavar="NAME", help="ask this one of several assistants"
         )
         parser.add_argument(
             "--language",
@@ -63,7 +67,8 @@ class Command(BaseCommand):
                 checked(options["question"])
             if settings.IS_EMBEDDED:
                 self._take_own_documentation_in()
-            collections_named(options["collection"])
+            assistant = assistant_named(options["assistant"]) if options["assistant"] else None
+            chosen_collections(assistant, options["collection"])
             with workers():
                 if options["question"] is not None:
                     sys.exit(self._ask(options["question"], session))
@@ -102,6 +107,7 @@ class Command(BaseCommand):
             text,
             Asker(None),
             session=session,
+            assistant=self.options["assistant"],
             collections=self.options["collection"],
             filters=self.filters,
         )
