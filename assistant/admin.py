@@ -9,6 +9,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from knox.models import AuthToken
 from unfold.admin import ModelAdmin
+from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from conversations.models import Conversation
@@ -52,11 +53,16 @@ class RightsAdmin(GroupAdmin, ModelAdmin):  # type: ignore[misc]  # Unfold types
 class KeyAdmin(ModelAdmin):
     """Keys: seen by how they begin and revoked by deleting them. `apikey create` makes them."""
 
-    list_display = ("token_key", "user", "created", "expiry")
-    list_select_related = ("user",)
+    list_display = ("token_key", "user", "reaches", "created", "expiry")
+    list_select_related = ("user", "grant__assistant")
     search_fields = ("user__username", "token_key")
-    fields = ("token_key", "user", "created", "expiry")
+    fields = ("token_key", "user", "reaches", "created", "expiry")
     ordering = ("-created",)
+
+    @display(description="Assistant")
+    def reaches(self, token: AuthToken) -> str:
+        """The only assistant that it reaches, if it is bound to one."""
+        return token.grant.assistant.name if hasattr(token, "grant") else "any"
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Nobody: a key is shown once, on the command line."""

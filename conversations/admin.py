@@ -15,11 +15,14 @@ from unfold.decorators import display
 
 from agents.models import Envelope
 from conversations import handover
+from conversations.assistant_admin import AssistantAdmin
 from conversations.errors import RefusedHandover
 from conversations.inbox import CHANGE, OPEN, HandoverAdmin, shown
 from conversations.models import Conversation, Handover, Message
 from conversations.services import forget
 from knowledge.read_only_admin import RecordAdmin
+
+__all__ = ("AssistantAdmin", "ConversationAdmin")
 
 COLOURS: dict[str, str] = {
     Conversation.Status.RUNNING: "info",
@@ -39,6 +42,7 @@ class ConversationAdmin(RecordAdmin):
     list_display_links = ("began",)
     list_filter = (
         "status",
+        "assistant",
         ("collections", admin.RelatedOnlyFieldListFilter),
         ("owner", admin.RelatedOnlyFieldListFilter),
         "updated",

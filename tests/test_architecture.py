@@ -67,6 +67,8 @@ LONELY = {
     "assistant.lab.retrieval_chart": "the picture of a measurement",
     "assistant.logs": "needed by the settings",
     "conversations.conversation_events": "the events of a conversation over HTTP",
+    "conversations.assistant_admin": "Django looks for admin.py, which holds another concept",
+    "conversations.stream": "the events of a turn over HTTP, without Django REST framework",
     "knowledge.archive.export": "one of the two directions of an archive",
     "knowledge.embedding.e5": "a process, and what measures it",
     "knowledge.embedding.minilm": "a process, and what measures it",

@@ -19,7 +19,7 @@ from agents.billing.refunds import open_case
 from agents.models import Budget, Envelope, Fault, ModelCall, Price, ToolRun
 from agents.names import Status
 from conversations import handover
-from conversations.models import Conversation, Handover
+from conversations.models import Assistant, Conversation, Grant, Handover
 from knowledge.models import (
     Chunk,
     Collection,
@@ -34,8 +34,9 @@ from tests import factories
 from tests.agents.billing.accounts import account
 
 KINDS: list[type[Model]] = [
-    AuthToken, Budget, Collection, Conversation, Customer, Document, Entity, Envelope, Fault,
-    GoldenQuestion, Group, Handover, Ingest, Invoice, ModelCall, Plan, Price, Receipt, RefundCase,
+    Assistant, AuthToken, Budget, Collection, Conversation, Customer, Document, Entity, Envelope,
+    Fault, GoldenQuestion, Group, Handover, Ingest, Invoice, ModelCall, Plan, Price, Receipt,
+    RefundCase,
     Relation, Subscription, ToolRun, User,
 ]  # fmt: skip
 KEPT: list[type[Model]] = [
@@ -63,7 +64,9 @@ def rows(db: None) -> None:
     Receipt.objects.create(collection="handbook", by=SCRIPT, documents=[gone])
     state(Document.objects.get(), SCRIPT)
     widget = User.objects.create_user("widget")
-    AuthToken.objects.create(widget)  # type: ignore[no-untyped-call]
+    token, _ = AuthToken.objects.create(widget)  # type: ignore[no-untyped-call]
+    shop = Assistant.objects.create(name="shop", title=SCRIPT, greeting=ATTRIBUTE, tone=SCRIPT)
+    Grant.objects.create(token=token, assistant=shop)
     Group.objects.create(name="readers")
     talk = factories.conversation("shop-1", owner=widget)
     Price.objects.create(model=SCRIPT, input_per_million=1, output_per_million=2)
