@@ -19,19 +19,25 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from agents.attributes import Persona
 from agents.models import Envelope
 from agents.names import Status
 from agents.trace.trace import timeline
 from conversations.answers import answer_html, by_marker, mode_sentence, reply, without_sources
 from conversations.errors import (
     ConversationError,
+    ForeignCollection,
     Forgotten,
     NobodyListens,
+    NothingToRead,
+    OtherAssistant,
     StillTakenIn,
     TooManyTurns,
     TurnInProgress,
+    UnknownAssistant,
 )
-from conversations.models import Conversation, Message
+from conversations.models import Assistant, Conversation, Message
+from conversations.reach import collections_of
 from conversations.services import Asker, ask, wait
 from knowledge.errors import KnowledgeError
 from knowledge.models import Collection
@@ -46,6 +52,10 @@ REFUSED: dict[type[Exception], HTTPStatus] = {
     StillTakenIn: HTTPStatus.SERVICE_UNAVAILABLE,
     TurnInProgress: HTTPStatus.CONFLICT,
     TooManyTurns: HTTPStatus.TOO_MANY_REQUESTS,
+    UnknownAssistant: HTTPStatus.NOT_FOUND,
+    ForeignCollection: HTTPStatus.NOT_FOUND,
+    OtherAssistant: HTTPStatus.CONFLICT,
+    NothingToRead: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 ENDED: dict[str, HTTPStatus] = {
     Status.FAILED: HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -102,10 +112,13 @@ def page(request: HttpRequest) -> HttpResponse:
     if is_closed(request):
         plain = request.method != "POST" and "turn" not in request.GET
         status = HTTPStatus.OK if plain else HTTPStatus.FORBIDDEN
-        return render(request, "conversations/closed.html", _about(), status=status)
+        return render(request, "conversations/closed.html", _about(None), status=status)
     if request.method == "POST":
         return _ask(request)
     if "turn" not in request.GET:
+        if request.GET.get("assistant") and not _assistant(request, None):
+            error = UnknownAssistant()
+            return _show(request, error=str(error), status=REFUSED[UnknownAssistant])
         return _show(request)
     try:
         visible = visible_turn(request, request.GET["turn"])
@@ -124,7 +137,13 @@ def _ask(request: HttpRequest) -> HttpResponse:
         previous = visible_turn(request, turn) if turn else None
         name = previous.conversation.session if previous else new_name()
         asker = previous.asker if previous else _asker(request, name)
-        envelope = ask(text, asker, session=name, collections=[collection] if collection else ())
+        envelope = ask(
+            text,
+            asker,
+            session=name,
+            assistant=request.POST.get("assistant", ""),
+            collections=[collection] if collection else (),
+        )
     except Http404:
         return _refuse(request, None, NOT_HERE, HTTPStatus.NOT_FOUND, text)
     except (ConversationError, KnowledgeError) as error:
@@ -181,13 +200,15 @@ def _show(
     error: str = "",
     text: str = "",
 ) -> HttpResponse:
+    assistant = _assistant(request, visible)
     if visible and visible.is_with_staff:
-        with_staff = _about() | _with_staff(visible) | {"error": error, "text": text}
+        with_staff = _about(assistant) | _with_staff(visible) | {"error": error, "text": text}
         return render(request, "conversations/with_staff.html", with_staff, status=status)
-    collections = Collection.objects.annotate(size=Count("documents")).order_by("name")
+    collections = collections_of(assistant) if assistant else Collection.objects.all()
     failed = visible and visible.envelope.status in ENDED
-    context = _about() | {
-        "collections": collections,
+    context = _about(assistant) | {
+        "assistants": Assistant.objects.all(),
+        "collections": collections.annotate(size=Count("documents")).order_by("name"),
         "chosen": request.POST.get("collection", ""),
         "error": error,
         "text": text or (visible.envelope.memory["text"] if visible and failed else ""),
@@ -196,8 +217,20 @@ def _show(
     return render(request, "conversations/start.html", context, status=status)
 
 
-def _about() -> dict[str, Any]:
-    return {"domain_name": settings.DOMAIN_NAME, "domain_scope": settings.DOMAIN_SCOPE}
+def _assistant(request: HttpRequest, visible: VisibleTurn | None) -> Assistant | None:
+    """Return the assistant of the conversation, or who is chosen for a new one; None: nobody."""
+    said = request.POST.get("assistant") or request.GET.get("assistant", "")
+    name = visible.conversation.assistant if visible else storable(said)
+    return Assistant.objects.filter(name=name).first() if name else None
+
+
+def _about(assistant: Assistant | None) -> dict[str, Any]:
+    persona = assistant.persona() if assistant else Persona()
+    return {
+        "assistant": assistant,
+        "domain_name": persona.domain_name,
+        "domain_scope": persona.domain_scope,
+    }
 
 
 def _with_staff(visible: VisibleTurn) -> dict[str, Any]:
