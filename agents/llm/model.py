@@ -55,6 +55,7 @@ class Model:
     subject: Subject
     deadline: datetime | None = None
     fresh: timedelta = timedelta(0)  # how old a reply to an equal request may be
+    answer: Choice | None = None  # who writes the turn's answer; None: whom the settings name
     # Where an answer is shown while it is written.
     tokens: TokenStream = field(default_factory=TokenStream)
     # Raises when a reply would come too late to be used.
@@ -295,6 +296,7 @@ class Model:
                 has_other_model=entry.request.model != self.choice.models()[-1],
                 listener=listener,
                 before_attempt=self.before_attempt,
+                answer=self.answer,
             )
         except RetriesExhausted as exhausted:
             self.calls.append(

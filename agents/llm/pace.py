@@ -17,7 +17,7 @@ from django.conf import settings
 from django.utils.timezone import now
 
 from agents.llm.outcomes import ModelFailure, Outcome, with_address
-from agents.llm.requests import Reply, Request
+from agents.llm.requests import Choice, Reply, Request
 from agents.names import Role
 from agents.steps import events
 from knowledge.providers import parse_model_name
@@ -78,11 +78,19 @@ def time_left(deadline: datetime | None) -> float | None:
     return (deadline - now()).total_seconds() - reserve
 
 
-def limits(request: Request, role: str, turn: Any, seconds: float, left: float | None) -> Limits:
+def limits(
+    request: Request,
+    role: str,
+    turn: Any,
+    seconds: float,
+    left: float | None,
+    answer: Choice | None = None,
+) -> Limits:
     """Return the limits of a call that its role gives `seconds` and its turn at most `left`.
 
-    `left` None: nobody waits, so nothing is late. Raises ModelFailure (OUT_OF_TIME) when the call
-    would take more than it may.
+    `left` None: nobody waits, so nothing is late. `answer` is who writes the answer of the turn,
+    for which time is kept; None: whom the settings name. Raises ModelFailure (OUT_OF_TIME) when
+    the call would take more than it may.
     """
     if left is None:
         return Limits(seconds, seconds, hurried=False)
@@ -93,14 +101,14 @@ def limits(request: Request, role: str, turn: Any, seconds: float, left: float |
         return _limits_of_answer(seconds, left, is_late=is_late)
     if is_late:
         raise _too_slow(request.model, "it let this turn wait in vain before")
-    kept = 0.0 if role in AFTER_ANSWER else seconds_of_answer(left)
+    kept = 0.0 if role in AFTER_ANSWER else seconds_of_answer(left, answer)
     whole = min(seconds, left - kept)
     need = estimate(request.model, role, characters(request)) or 0.0
     if need > whole or left - kept < LEAST_SECONDS:
         share = f", since {kept:.0f} s are kept for the answer" if whole < seconds else ""
         times = f"about {max(need, LEAST_SECONDS):.0f} s and may take {max(whole, 0):.0f}"
         raise _too_slow(request.model, f"it would take {times}{share}")
-    longest = settings.MODELS[Role.RESPONSE.value].timeout
+    longest = (answer or settings.MODELS[Role.RESPONSE.value]).timeout
     telling = whole >= TELLING_SHARE * min(longest, left)
     return Limits(whole, whole, hurried=whole < seconds, telling=telling)
 
@@ -114,9 +122,9 @@ def _limits_of_answer(seconds: float, left: float, *, is_late: bool) -> Limits:
     return Limits(whole, begin, hurried=begin < min(seconds, BEGIN_SECONDS))
 
 
-def seconds_of_answer(left: float) -> float:
+def seconds_of_answer(left: float, answer: Choice | None = None) -> float:
     """Return how many of the seconds that are left are kept for the answer of a model."""
-    choice = settings.MODELS[Role.RESPONSE.value]
+    choice = answer or settings.MODELS[Role.RESPONSE.value]
     if not choice.model:
         return 0.0
     need = estimate(choice.model, Role.RESPONSE, settings.MAX_CONTEXT_LENGTH + ANSWER_READ)

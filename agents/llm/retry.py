@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 from agents.llm import breaker, pace
 from agents.llm.outcomes import UNASKED, ModelFailure, Outcome
 from agents.llm.pace import LEAST_SECONDS, time_left
-from agents.llm.requests import Reply, Request
+from agents.llm.requests import Choice, Reply, Request
 from agents.steps import events
 from knowledge.providers import parse_model_name
 
@@ -78,13 +78,15 @@ def send_with_retries(
     has_other_model: bool = False,
     listener: Listener,
     before_attempt: Callable[[], None] = nothing,
+    answer: Choice | None = None,
 ) -> tuple[Reply, list[dict[str, Any]]]:
     """Return the reply and the failed attempts before it. Raises RetriesExhausted.
 
     One attempt takes `seconds` at most, and none goes on beyond the deadline of the `turn`, in
     which a provider's wish to be left alone for a while is waited out once. What
     `before_attempt` raises before an attempt, because its reply would be of no use, ends them all.
-    `has_other_model`: another one can be asked instead of waiting long for this one.
+    `has_other_model`: another one can be asked instead of waiting long for this one. `answer`: who
+    writes the answer of the turn, if not whom the settings name.
     """
     attempts: list[dict[str, Any]] = []
     failure: ModelFailure | None = None
@@ -96,7 +98,8 @@ def send_with_retries(
         try:
             if not attempts:
                 _refuse_resting(provider, turn)
-            return _attempt(request, role, seconds, deadline, turn, listener), attempts
+            limit = pace.limits(request, role, turn, seconds, time_left(deadline), answer)
+            return _attempt(request, role, limit, turn, listener), attempts
         except ModelFailure as error:
             if error.outcome in UNASKED:
                 raise RetriesExhausted(failure or error, attempts) from error
@@ -113,12 +116,10 @@ def send_with_retries(
 def _attempt(
     request: Request,
     role: str,
-    seconds: float,
-    deadline: datetime | None,
+    limit: pace.Limits,
     turn: Any,
     listener: Listener,
 ) -> Reply:
-    limit = pace.limits(request, role, turn, seconds, time_left(deadline))
     provider = parse_model_name(request.model)[1]
     breaker.admit(provider, seconds=limit.whole)
     try:

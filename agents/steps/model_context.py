@@ -87,6 +87,7 @@ def _model(claim: Claim) -> Model | None:
         choice,
         subject,
         deadline=claim.deadline,
+        answer=choice_of(Role.RESPONSE.value, claim.payload),
         fresh=_cache_age(asker),
         tokens=TokenStream(claim.stream, claim.number, claim.attempt),
         before_attempt=partial(_before_attempt, claim),

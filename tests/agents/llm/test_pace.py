@@ -64,6 +64,15 @@ def test_nothing_is_kept_for_an_answer_that_no_model_writes(settings: Settings) 
     assert given("translation", 20).whole == 20
 
 
+def test_time_is_kept_for_who_writes_the_answer_of_this_turn(settings: Settings) -> None:
+    nobody = replace(settings.MODELS["response"], model="")
+    own = limits(asking(4000), "translation", "turn", 30.0, 20, answer=nobody)
+    assert own.whole == 20
+    settings.MODELS = settings.MODELS | {"response": nobody}
+    writer = replace(nobody, model=MODEL)
+    assert limits(asking(4000), "translation", "turn", 30.0, 20, answer=writer).whole == 10
+
+
 def test_nothing_is_kept_for_an_answer_that_is_there() -> None:
     assert given("quality", 20).whole == 20
 
