@@ -94,7 +94,7 @@ class Persona(Value):
     tone: str = ""
     languages: list[Language] = []  # that it answers in; empty: in the user's
     greeting: str = ""
-    opening_hours: str = ""
+    opening_hours: str = Field(default_factory=lambda: str(settings.OPENING_HOURS.text))
 
     def answers_in(self, language: str) -> bool:
         """Whether it answers in a language, of whatever region."""

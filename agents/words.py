@@ -9,12 +9,12 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
-from django.conf import settings
 from django.utils.formats import date_format
 from django.utils.translation import get_language_info, gettext, override
 from snowballstemmer import stemmer
 
 from agents.attributes import Persona, Reason
+from agents.opening_hours import OpeningHours
 
 
 def vocabulary(file: Path) -> dict[str, frozenset[str]]:
@@ -380,10 +380,11 @@ def contact(language: str, assistant: Persona) -> str:
     return Phrase.NO_CONTACT.in_language(language)
 
 
-def handed_over(language: str, current_time: str) -> str:
+def handed_over(language: str, current_time: str, assistant: Persona) -> str:
     """Say that a person will answer, and from when on; `current_time` is ISO 8601."""
     told = [Phrase.HANDED_OVER.in_language(language)]
-    opens = settings.OPENING_HOURS.next_opening(datetime.fromisoformat(current_time))
+    hours = OpeningHours.parse(assistant.opening_hours)
+    opens = hours.next_opening(datetime.fromisoformat(current_time))
     if opens:
         with override(locale_of(language)):
             when = f"{date_format(opens, 'l')}, {date_format(opens, 'DATETIME_FORMAT')}"

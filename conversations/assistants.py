@@ -19,6 +19,7 @@ from django.db.models import (
 
 from agents.attributes import LANGUAGE, Persona
 from agents.names import ENRICHMENT, MODEL_ASKERS, PROFILES
+from agents.opening_hours import OpeningHours
 from agents.words import english_name
 from knowledge.models import Collection
 from knowledge.models.documents import COLLECTION_NAME
@@ -36,7 +37,6 @@ TEXTS = (
     "domain_scope",
     "tone",
     "audience",
-    "opening_hours",
     "greeting",
     "contact",
 )
@@ -99,11 +99,21 @@ def check_text(text: Any) -> None:
         raise ValidationError("Must be text without null characters.")
 
 
+def check_opening_hours(text: Any) -> None:
+    """Raise ValidationError unless a text says when people are there, or is empty."""
+    check_text(text)
+    try:
+        OpeningHours.parse(text)
+    except ValueError as error:
+        raise ValidationError(str(error)) from error
+
+
 CHECKS: dict[str, Callable[[Any], None]] = {
     "collections": check_collections,
     "routes": check_routes,
     "models": check_models,
     "languages": check_languages,
+    "opening_hours": check_opening_hours,
     **dict.fromkeys(TEXTS, check_text),
 }
 

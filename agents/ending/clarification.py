@@ -176,7 +176,7 @@ def _handed_over(view: Request) -> Writes:
     """Say that a person goes on; there is nothing to choose from meanwhile."""
     language, reason = view.language, view.clarification_reason
     unresolved = Phrase.UNRESOLVED.in_language(language)
-    told = f"{unresolved} {handed_over(language, view.current_time)}"
+    told = f"{unresolved} {handed_over(language, view.current_time, view.assistant)}"
     return {
         "response": told,
         "clarification_type": _type(reason, ()),

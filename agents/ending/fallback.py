@@ -56,7 +56,7 @@ def offer(view: Situation) -> Writes:
     """Answer as a good colleague would, in few words; hint at the route to try next."""
     language = view.language
     if settings.HANDOVER and view.small_talk == "person":
-        said = handed_over(language, view.current_time)
+        said = handed_over(language, view.current_time, view.assistant)
         return {"response": said, "suggested_actions": [], "route_hint": None}
     routes = [route for route in view.enabled_routes if route is not Route.FALLBACK]
     hinted = None if view.small_talk else hint(view.text_eng or view.text, routes)

@@ -85,7 +85,7 @@ def show(view: Request) -> Writes:
     if account.failures and not opened:
         ids = ", ".join(run.error_id for run in account.failures)
         failed = Phrase.TOOLS_FAILED.in_language(language, error_id=ids)
-        told = Told([failed, contact(language)], form=view.refund_form)
+        told = Told([failed, contact(language, view.assistant)], form=view.refund_form)
     lines = [account.case_line(case) for case in opened]
     if opened:
         lines.append(account.terms())
@@ -101,7 +101,7 @@ def _told(view: Request, account: Account) -> Told:
     """What is said to whoever asks, and what of a refund stays open."""
     language, form = view.language, view.refund_form
     if not account.is_known:
-        return Told([Phrase.NO_ACCOUNT.in_language(language), contact(language)])
+        return Told([Phrase.NO_ACCOUNT.in_language(language), contact(language, view.assistant)])
     said = Utterance(
         view.text.strip(),
         view.text_eng.strip(),
@@ -112,15 +112,15 @@ def _told(view: Request, account: Account) -> Told:
     )
     talk = FormTalk(account, said, today=view.current_time[:10])
     if form is None and said.wish not in {"", "refund"}:
-        return _answered(said, account, view.billing_case_id)
+        return _answered(said, account, view)
     if form is None:
         goes_on = view.last_agent == Role.BILLING and bool(said.sums or said.named_reasons)
         if said.wish or goes_on:
             return talk.reply(_begun(view, said, account) if goes_on else RefundForm())
-        return _answered(said, account, view.billing_case_id)
+        return _answered(said, account, view)
     if talk.brings(form) or said.wish in {"", "refund"}:
         return talk.reply(form)
-    between, asked = _answered(said, account, view.billing_case_id), talk.ask(form)
+    between, asked = _answered(said, account, view), talk.ask(form)
     return Told([*between.lines, *asked.lines], asked.actions, asked.form)
 
 
@@ -136,13 +136,13 @@ def _begun(view: Request, said: Utterance, account: Account) -> RefundForm:
     return form
 
 
-def _answered(said: Utterance, account: Account, last_case: str) -> Told:
-    """Answer from the account, and offer what else can be asked; `last_case` is the one meant."""
+def _answered(said: Utterance, account: Account, view: Request) -> Told:
+    """Answer from the account, and offer what else can be asked."""
     language, wish = said.language, said.wish
     lines = {
         "plan": lambda: account.plan_lines() or [Phrase.NO_PLAN.in_language(language)],
         "invoices": lambda: _invoices(said, account),
-        "case": lambda: _cases(said, account, last_case),
+        "case": lambda: _cases(said, account, view.billing_case_id),
         "policy": account.policy_lines,
     }.get(wish, lambda: [*account.plan_lines(), *account.invoice_lines()])()
     offered = [
@@ -151,7 +151,8 @@ def _answered(said: Utterance, account: Account, last_case: str) -> Told:
         if each != wish and (each != "refund" or account.refundable)
     ]
     told = "\n".join(f"- {line}" for line in lines) if len(lines) > 1 else "".join(lines)
-    return Told([told] if wish else [told, contact(language)], offered, is_sure=bool(wish))
+    more = [] if wish else [contact(language, view.assistant)]
+    return Told([told, *more], offered, is_sure=bool(wish))
 
 
 def _invoices(said: Utterance, account: Account) -> list[str]:

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("conversations", "0001_tables"),
+        ("conversations", "0003_handover"),
         ("knox", "0009_extend_authtoken_field"),
     ]
 
