@@ -87,7 +87,8 @@ class Quotation:
             parts.append(table or together(kind, texts, as_list=as_list))
         # A link into the documents' own pages leads nowhere from an answer.
         text = RELATIVE_LINK.sub(r"\1", "\n\n".join(parts))
-        gap = "\n" if text.endswith(("|", "```", "~~~")) else " "
+        # Right below a table, Markdown takes a line for one more row of it.
+        gap = "\n\n" if text.endswith("|") else "\n" if text.endswith(("```", "~~~")) else " "
         return f"{text}{gap}[{self.reference.marker}]"
 
 

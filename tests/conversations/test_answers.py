@@ -1,12 +1,19 @@
 """Answers are shown with their markers linked, and with nothing that could do harm."""
 
-import pytest
+from io import StringIO
 
+import pytest
+from rich.console import Console
+from rich.markdown import Markdown
+
+from agents.attributes import SourceReference
+from agents.documentation.extraction import quotation
 from conversations.answers import answer_html, quote_html, reply
 from conversations.api import Reply
 from conversations.models import Conversation
 from tests import factories
 
+PLACE = SourceReference.model_fields.keys()
 LINKED = '<a href="#C1" rel="noopener noreferrer nofollow ugc">[C1]</a>'
 
 
@@ -41,6 +48,19 @@ def test_a_marker_without_a_citation_stays_plain() -> None:
 
 def test_markers_that_touch_are_all_linked() -> None:
     assert answer_html("**Yes [C1]**[C1]", ["C1"]).count(LINKED) == 2
+
+
+def test_the_marker_of_a_quoted_table_is_no_row_of_it() -> None:
+    rows = "- Plan: Small; Seats: 3; Price: 9\n- Plan: Large; Seats: 30; Price: 90"
+    place = {name: value for name, value in factories.CITATION.items() if name in PLACE}
+    reference = SourceReference(**place, text=rows)
+    found = quotation("What does the large plan cost?", [reference], ())
+    assert found is not None
+    assert answer_html(found.markdown(), ["C1"]).endswith(f"</table>\n<p>{LINKED}</p>\n")
+    terminal = Console(width=60, file=StringIO(), record=True)
+    terminal.print(Markdown(found.markdown()))
+    *_, row, _, gap, marker = (line.strip() for line in terminal.export_text().splitlines())
+    assert (row.split(), gap, marker) == (["Large", "30", "90"], "", "[C1]")
 
 
 @pytest.mark.parametrize("code", ["`x [C1]`", "```\n[C1]\n```", "    [C1]"])

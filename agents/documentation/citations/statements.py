@@ -69,7 +69,10 @@ class Piece:
 
 
 def pieces(answer: str) -> list[Piece]:
-    """Take an answer apart; markers that stand alone on a line belong to what is before them."""
+    """Take an answer apart; markers that stand alone on a line belong to what is before them.
+
+    Right below a table they get a blank line: Markdown takes what follows a row for another one.
+    """
     parts: list[Piece] = []
     lines = answer.splitlines(keepends=True)
     place = 0
@@ -81,7 +84,8 @@ def pieces(answer: str) -> list[Piece]:
             parts.append(Piece("".join(lines[place:end]), place, "code"))
         elif ONLY_MARKS.match(line) and stating:
             since = parts[parts.index(stating[-1]) + 1 :]
-            stating[-1].text += "".join(each.text for each in since) + line
+            gap = "\n" if stating[-1].kind == "row" and not since else ""
+            stating[-1].text += "".join(each.text for each in since) + gap + line
             del parts[len(parts) - len(since) :]
         else:
             parts.extend(_of_line(line, place))

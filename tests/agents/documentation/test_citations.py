@@ -59,6 +59,12 @@ def test_the_pieces_of_an_answer_are_the_answer() -> None:
     assert without(pieces(ANSWER), []) == ANSWER
 
 
+def test_a_marker_right_below_a_table_is_set_apart_from_its_rows() -> None:
+    table = "| part | life |\n|---|---|\n| filter | a year |\n"
+    assert without(pieces(f"{table}[C2]\n"), []) == f"{table}\n[C2]\n"
+    assert without(pieces(f"{table}\n[C2]\n"), []) == f"{table}\n[C2]\n"
+
+
 def test_each_statement_keeps_its_own_markers() -> None:
     said = {piece.statement: piece.markers for piece in pieces(ANSWER) if piece.kind}
     assert said["It is needed often."] == ["C1"]

@@ -102,6 +102,7 @@ def test_rows_of_a_table_are_a_table_again() -> None:
         "| --- | --- | --- |",
         "| Small | 3 | 9 |",
         r"| Large | 30 | 9 \| 90 |",
+        "",
         "[C1]",
     ]
 

@@ -34,7 +34,7 @@ def test_the_rows_of_a_table_that_is_quoted_are_cited() -> None:
     )
     table = (
         "| setting | default |\n| --- | --- |\n"
-        "| `QUALITY_MODEL` | `GEN_MODEL` |\n| `ROUTER_MODEL` | `none` |\n[C1]"
+        "| `QUALITY_MODEL` | `GEN_MODEL` |\n| `ROUTER_MODEL` | `none` |\n\n[C1]"
     )
     material = {
         "canonical_question": "What is QUALITY_MODEL by default?",
