@@ -5,7 +5,7 @@ import json
 import os
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, suppress
+from contextlib import AsyncExitStack, aclosing, suppress
 from functools import cache, partial
 from queue import SimpleQueue
 from typing import Any
@@ -37,6 +37,8 @@ def _started() -> asyncio.AbstractEventLoop:
 
 
 _loop = _started()
+# Connections that are read out, of replies that are there: who asks next may use them again.
+_draining: set[asyncio.Task[None]] = set()
 
 
 @cache
@@ -87,6 +89,7 @@ def _restart() -> None:
     """A forked process has neither the loop's thread nor its connections."""
     global _loop
     _loop = _started()
+    _draining.clear()
     _client.cache_clear()
 
 
@@ -179,12 +182,23 @@ async def _post(
     assembly: Assembly,
     seconds: float,
 ) -> None:
-    """Send one HTTP request and add what comes back to the assembly."""
+    """Send one HTTP request and add what comes back to the assembly.
+
+    What follows the end of a reply is read without it: until a reply is stored, a killed worker
+    costs it.
+    """
+    if _draining:
+        await asyncio.wait([*_draining])
     timeout = Timeout(seconds, connect=CONNECT_SECONDS)
     ask: Any = _client(server).chat.completions.with_streaming_response.create
     try:
-        async with ask(**parameters, timeout=timeout) as response:
-            await _read(response.iter_bytes(), request.model, server, assembly)
+        async with AsyncExitStack() as open_reply:
+            response = await open_reply.enter_async_context(ask(**parameters, timeout=timeout))
+            chunks = response.iter_bytes()
+            if await _read(chunks, request.model, server, assembly):
+                task = asyncio.create_task(_drain(chunks, open_reply.pop_all()))
+                _draining.add(task)
+                task.add_done_callback(_draining.discard)
     except openai.APIConnectionError as error:
         if isinstance(error, openai.APITimeoutError) and not failures.is_connect_timeout(error):
             raise TimeoutError from error
@@ -197,7 +211,8 @@ async def _post(
 
 async def _read(
     chunks: AsyncIterator[bytes], model: str, server: Provider, assembly: Assembly
-) -> None:
+) -> bool:
+    """Add what arrives to the assembly; return whether it came to its end."""
     part, has_choices, done = b"", False, False
     try:
         async with aclosing(parts(chunks)) as events:
@@ -210,23 +225,24 @@ async def _read(
                 has_choices = has_choices or "choices" in values
                 assembly.add(values)
                 if assembly.is_stopped:
-                    return
+                    return False
     except Overlong:
         assembly.stop(EXCESS)
-        return
+        return False
     if part and not has_choices:
         raise failures.no_completion(part.decode(errors="replace"), model, server)
     if assembly.finish == "error" or not (done or assembly.finish):
         raise failures.broken_off(EOFError("no end of it came"), model, server)
-    await _drain(chunks)
+    return True
 
 
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read what follows the end, soon: a connection that was read out can be used again."""
-    with suppress(TimeoutError, HTTPError):
-        async with asyncio.timeout(DRAIN_SECONDS):
-            async for _ in chunks:
-                pass
+async def _drain(chunks: AsyncIterator[bytes], open_reply: AsyncExitStack) -> None:
+    """Read what follows the end: a connection that was read out can be used again."""
+    async with open_reply:
+        with suppress(TimeoutError, HTTPError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for _ in chunks:
+                    pass
 
 
 def _values(part: bytes, model: str, server: Provider) -> dict[str, Any]:

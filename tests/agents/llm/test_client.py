@@ -290,6 +290,16 @@ def test_connections_are_used_again(models: Scripted) -> None:
     assert models.server.connections == 1
 
 
+def test_a_reply_is_there_before_its_connection_is_read_out(
+    models: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "DRAIN_SECONDS", 3600.0)
+    said = {"choices": [{"index": 0, "delta": {"content": "yes"}, "finish_reason": "stop"}]}
+    body = f"data: {json.dumps(said)}\n\ndata: [DONE]\n\n"
+    goes_on = Response(body=body, headers={"Content-Length": "9999"})
+    assert reply_to(models, goes_on).text == "yes"
+
+
 def test_nothing_a_user_or_model_says_breaks_the_request(models: Scripted) -> None:
     odd = (*request().messages, {"role": "user", "content": "half \ud83d of an emoji, \0"})
     models.says("probe", Response(pieces=["a\ud83d", "\ude42 \0", "\udc00"]))
