@@ -32,7 +32,7 @@ from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import LENGTH, Reply
 from agents.names import Role
-from agents.words import ENGLISH, Phrase, base_language, content_words, english_name
+from agents.words import ENGLISH, Phrase, base_language, content_words, english_name, words
 from knowledge.embedding import similarities
 from knowledge.errors import EmbeddingUnavailable
 from knowledge.sentences import split_sentences
@@ -268,7 +268,19 @@ def _accepted(view: Assignment, reply: Reply) -> Writes:
     checked = check(body, view.source_references, view.canonical_question, language)
     if not checked.citations:
         return _unsupported(view, checked, later)
-    return _answered(checked, later, language) | {"generation_error": cut}
+    answered = _answered(checked, later, language) | {"generation_error": cut}
+    return _fuller(answered, _place(view)) if reply.is_cut else answered
+
+
+def _fuller(cut: Writes, place: Writes) -> Writes:
+    """What is left of an answer that was cut, or the place that answers where that says more."""
+    is_more = _words_cited(place) > _words_cited(cut)
+    return place if is_more and place["answer_form"] == "quoted" else cut
+
+
+def _words_cited(writes: Writes) -> int:
+    quotes = {each.quote for each in writes.get("citations_used", [])}
+    return sum(len(words(each)) for each in quotes)
 
 
 def _unsupported(view: Assignment, checked: CheckedAnswer, later: Refusal | None) -> Writes:
