@@ -361,6 +361,7 @@ WORK: dict[str, Any] = {
     # By a model, quoted, or quoted from the closest place, which may not answer.
     "answer_form": Literal["written", "quoted", "closest"],
     "quality_score": Unit,
+    "answer_worth": Unit,  # what a program can tell of an answer, beside the score
     "quality_decision": Literal["approve", "research", "regenerate", "approve_with_reservations"],
     "quality_analysis": str,
     "validation_result": dict[str, Any],
@@ -389,7 +390,6 @@ TRACE = frozenset(
         "complexity_score",
         "vagueness_score",
         "context_structure",
-        "generation_error",
     }
 )
 

@@ -1,30 +1,25 @@
 """Quality: decides whether an answer may go out, is written again, or needs another search."""
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 from django.conf import settings
 from pydantic import BaseModel
 
-from agents.attributes import (
-    Citation,
-    CitationStatus,
-    Reason,
-    SearchStats,
-    SourceReference,
-    Unit,
-)
+from agents.attributes import Citation, Reason, SearchStats, SourceReference, Unit
 from agents.contract import View, Writes, llm_agent
-from agents.documentation.citations.check import SUPPORT, Evidence, within, words_of
-from agents.documentation.citations.markers import markers, normalised, without_markers
-from agents.documentation.citations.statements import Piece, pieces, without
+from agents.documentation.citations.check import within
+from agents.documentation.citations.markers import without_markers
+from agents.documentation.citations.sense import novelty
+from agents.documentation.citations.statements import pieces, without
 from agents.documentation.passages import with_heading, with_sources, without_own_list
 from agents.documentation.response import ANSWERS, Assignment, quote
+from agents.documentation.verification import Verification, verify
 from agents.llm.model import Model
 from agents.names import Role
-from agents.words import ENGLISH, Phrase, content_words
+from agents.words import ENGLISH, content_words
 from knowledge.embedding import similarities
+from knowledge.errors import EmbeddingUnavailable
 from prompts.prompt import Block, Prompt
 
 PROMPT = Prompt(
@@ -58,6 +53,7 @@ class Answer(View):
     best_answer: dict[str, Any] = {}
     answer_form: Literal["written", "quoted", "closest"] = "written"
     generation_confidence: float = 0.0
+    generation_error: str = ""
     search_stats: SearchStats = {}
 
 
@@ -77,6 +73,7 @@ class Judgement(BaseModel):
     reads=Answer,
     writes=(
         "quality_score",
+        "answer_worth",
         "quality_decision",
         "quality_analysis",
         "validation_result",
@@ -90,13 +87,56 @@ class Judgement(BaseModel):
     ),
 )
 def judge(view: Answer, llm: Model) -> Writes:
-    """Let the model judge the answer; what the passages do not hold is never approved."""
-    verification = verify(view)
-    if not verification.statements or verification.rejection():
+    """Let the model judge the answer; what the passages do not hold is never approved.
+
+    A verdict that most is wrong is not believed of what stands in the passages word for word: not
+    that all of it is, and of a part only once, when the answer is written again.
+    """
+    verification = _verified(view)
+    if not verification.statements or verification.absent:
         return review(view)
+    judgement = _judged(view, llm, verification)
+    wrong = [
+        statement
+        for number, statement in enumerate(verification.all_statements, start=1)
+        if number in judgement.unsupported
+    ]
+    is_denied = verification.is_denied(wrong)
+    if is_denied and (view.quality_returns or len(wrong) == len(verification.all_statements)):
+        return review(view)
+    out = [] if is_denied else wrong
+    corrected = verification.without(out)
+    writes: Writes = {
+        "quality_score": judgement.score,
+        "answer_worth": _worth(view, verification.left(out)),
+        "needs_clarification": False,
+    }
+    is_sure = (view.search_stats.get("certainty") or 0.0) >= ANSWERS
+    writes |= _decided(judgement, verification, view, asks=bool(wrong) or not is_sure)
+    if writes.get("quality_decision") == "approve" and not wrong:
+        corrected = corrected.reviewed()
+        writes["citations_used"] = _reviewed(view.citations_used)
+    writes["validation_result"] = corrected.result(judged=judgement.decision)
+    if not wrong or writes["needs_clarification"]:
+        return writes | _reserved(view, writes)
+    back = _back(writes, wrong)
+    return writes | (back if is_denied else _send_back_corrected(view, llm, back, wrong))
+
+
+def _verified(view: Answer) -> Verification:
+    return verify(
+        view.response,
+        view.citations_used,
+        view.source_references,
+        view.language,
+        view.validation_result,
+    )
+
+
+def _judged(view: Answer, llm: Model, verification: Verification) -> Judgement:
     cited = {each.marker for each in view.citations_used}
     references = [each for each in view.source_references if each.marker in cited]
-    judgement = llm.ask(
+    return llm.ask(
         PROMPT,
         Judgement,
         documents=tuple(dict.fromkeys(r.document_id for r in references)),
@@ -108,27 +148,6 @@ def judge(view: Answer, llm: Model) -> Writes:
         removed=[Block("removed", each) for each in verification.findings.get("removed", [])],
         threshold=str(settings.QUALITY_SCORE_THRESHOLD),
     )
-    wrong = [
-        statement
-        for number, statement in enumerate(verification.all_statements, start=1)
-        if number in judgement.unsupported
-    ]
-    # Not all can be wrong that stands in the passages word for word: such a verdict says nothing.
-    if verification.holds and len(wrong) == len(verification.statements):
-        return review(view)
-    corrected = verification.without(wrong)
-    writes: Writes = {"quality_score": judgement.score, "needs_clarification": False}
-    is_sure = (view.search_stats.get("certainty") or 0.0) >= ANSWERS
-    writes |= _decided(
-        judgement, verification, view.canonical_question, asks=bool(wrong) or not is_sure
-    )
-    if writes.get("quality_decision") == "approve" and not wrong:
-        corrected = corrected.reviewed()
-        writes["citations_used"] = _reviewed(view.citations_used)
-    writes["validation_result"] = corrected.result(judged=judgement.decision)
-    if not wrong or writes["needs_clarification"]:
-        return writes
-    return writes | _send_back_corrected(view, llm, writes, wrong)
 
 
 @judge.without_model
@@ -137,24 +156,27 @@ def review(view: Answer) -> Writes:
 
     What is mostly in other words or another language than its passages goes out with reservations.
     """
-    verification = verify(view)
+    verification = _verified(view)
     if view.answer_form != "written" and verification.holds:
         return _vouched(view, verification)
     is_foreign = bool(view.search_stats.get("is_foreign"))
-    closeness = _relevance(view.canonical_question, view.citations_used, is_foreign=is_foreign)
+    quotes = [each.quote for each in view.citations_used]
+    closeness = _relevance(view.canonical_question, quotes, is_foreign=is_foreign)
     score = verification.support * (0.5 + 0.5 * closeness)
     writes: Writes = {
         "quality_score": score,
+        "answer_worth": _worth(view, verification),
         "validation_result": verification.result(relevance=round(closeness, 3)),
     }
-    if rejection := verification.rejection():
-        return writes | rejection
+    if verification.absent:
+        return writes | _sent_back(verification.absent)
     if verification.uncited and score < settings.QUALITY_SCORE_THRESHOLD:
         return writes | _sent_back(verification.uncited)
     if verification.is_open:
         return writes | {"quality_decision": "approve_with_reservations", "quality_analysis": ""}
     if score >= settings.QUALITY_SCORE_THRESHOLD:
-        return writes | {"quality_decision": "approve", "quality_analysis": ""}
+        writes |= {"quality_decision": "approve", "quality_analysis": ""}
+        return writes | _reserved(view, writes)
     return writes | {
         "quality_decision": "research",
         "quality_analysis": "",
@@ -167,146 +189,39 @@ def _vouched(view: Answer, verification: "Verification") -> Writes:
     decision = "approve" if view.answer_form == "quoted" else "approve_with_reservations"
     return {
         "quality_score": view.generation_confidence,
+        "answer_worth": _worth(view, verification),
         "quality_decision": decision,
         "quality_analysis": "",
         "validation_result": verification.result(),
     }
 
 
-@dataclass(frozen=True)
-class Statement:
-    """A statement of the answer with its markers and what their passages say of it."""
-
-    quote: str
-    markers: tuple[str, ...]
-    status: CitationStatus
+def _reserved(view: Answer, writes: Writes) -> Writes:
+    """The decision about an answer that was cut: what is missing of it, nobody knows."""
+    if view.generation_error and writes.get("quality_decision") == "approve":
+        return {"quality_decision": "approve_with_reservations"}
+    return {}
 
 
-@dataclass(frozen=True)
-class Verification:
-    """What holds whatever a model thinks of it."""
+def _worth(view: Answer, verification: Verification) -> float:
+    """What a program can tell an answer from another one by, 0 to 1, whatever a reviewer says.
 
-    statements: list[Statement]
-    uncited: list[str]  # statements without a marker
-    unknown: list[str]  # markers nobody gave
-    findings: dict[str, Any]  # what response found and took out
-
-    @property
-    def unsupported(self) -> list[str]:
-        """The statements that no passage they cite says."""
-        return [each.quote for each in self.statements if each.status == "unsupported"]
-
-    @property
-    def all_statements(self) -> list[str]:
-        """Every statement, as a reviewer is given them: the first has the number 1."""
-        return [each.quote for each in self.statements] + self.uncited
-
-    @property
-    def doubted(self) -> list[str]:
-        """The statements nothing vouches for."""
-        return [each.quote for each in self.statements if each.status != "verified"] + self.uncited
-
-    @property
-    def holds(self) -> bool:
-        """Whether all that is said stands in a passage word for word."""
-        return bool(self.statements) and not self.doubted and not self.unknown
-
-    @property
-    def is_open(self) -> bool:
-        """Whether of most statements no rule can tell if they hold."""
-        return 2 * sum(each.status == "weak" for each in self.statements) > len(self.statements)
-
-    @property
-    def support(self) -> float:
-        """Mean support of the statements, 0 to 1; without a marker or off topic they have none."""
-        off_topic = self.findings.get("off_topic", [])
-        total = sum(SUPPORT[e.status] for e in self.statements if e.quote not in off_topic)
-        count = len(self.statements) + len(self.uncited)
-        return total / count if count else 0.0
-
-    def without(self, wrong: Collection[str]) -> "Verification":
-        """Return what holds when some statements were found wrong and taken out."""
-        statements = [
-            replace(statement, status="unsupported") if statement.quote in wrong else statement
-            for statement in self.statements
-        ]
-        findings = self.findings | {"removed": [*self.findings.get("removed", []), *wrong]}
-        uncited = [statement for statement in self.uncited if statement not in wrong]
-        return replace(self, statements=statements, uncited=uncited, findings=findings)
-
-    def reviewed(self) -> "Verification":
-        """Return what holds when a reviewer found in the passages what no rule could tell."""
-        statements = [
-            replace(statement, status="reviewed") if statement.status == "weak" else statement
-            for statement in self.statements
-        ]
-        return replace(self, statements=statements)
-
-    def rejection(self) -> Writes | None:
-        """Send an answer back that cites what is not there; None when all of it is."""
-        quotes = self.unsupported + [f"[{marker}]" for marker in self.unknown]
-        return _sent_back(quotes) if quotes else None
-
-    def result(self, **more: object) -> dict[str, Any]:
-        """Return the counts as JSON values."""
-        counts = [statement.status for statement in self.statements]
-        return self.findings | {
-            "citations": len(counts),
-            "verified": counts.count("verified"),
-            "reviewed": counts.count("reviewed"),
-            "weak": counts.count("weak"),
-            "unsupported": counts.count("unsupported"),
-            "uncited": len(self.uncited),
-            "unknown_markers": self.unknown,
-            "support": round(self.support, 3),
-            **more,
-        }
+    How far its statements hold, how many of them were kept, how near they come to the question, and
+    how much of the answer it does not say twice.
+    """
+    quotes = [each.quote for each in verification.statements]
+    is_foreign = bool(view.search_stats.get("is_foreign"))
+    try:
+        closeness = _relevance(view.canonical_question, quotes, is_foreign=is_foreign)
+    except EmbeddingUnavailable:
+        closeness = 1.0
+    said = novelty(without_own_list(view.response))
+    return verification.support * verification.kept * closeness * said
 
 
-def verify(view: Answer) -> Verification:
-    """Look every citation up again rather than believe it."""
-    references = view.source_references
-    cited: dict[str, list[str]] = {}
-    for citation in view.citations_used:
-        cited.setdefault(citation.quote, []).append(citation.marker)
-    evidence = Evidence(references, language=view.language)
-    statements = [
-        Statement(quote, tuple(carried), _least(evidence.statuses(quote, carried).values()))
-        for quote, carried in cited.items()
-    ]
-    known = {reference.marker for reference in references}
-    unknown = [marker for marker in markers(normalised(view.response)) if marker not in known]
-    uncited = _uncited(_body(view.response, view.language), list(cited))
-    return Verification(statements, uncited, unknown, dict(view.validation_result))
-
-
-def _body(answer: str, language: str) -> str:
-    """The answer without what was put at its end: sources, and what the documents leave open."""
-    missing = Phrase.NOT_COVERED.in_language(language, missing="\0")
-    return without_own_list(answer).partition("\n\n" + missing.partition("\0")[0])[0]
-
-
-def _uncited(body: str, quotes: Sequence[str]) -> list[str]:
-    """The claims without a marker that are no part of what is cited."""
-    claims = [each for each in pieces(body) if each.claims and not each.markers]
-    return [each.statement for each in claims if not any(_is_part(each, quote) for quote in quotes)]
-
-
-def _is_part(piece: Piece, quote: str) -> bool:
-    """Whether a piece stands in a quote; of a row, which names its columns there, each word."""
-    if piece.kind == "row":
-        return set(words_of(piece.statement)) <= set(words_of(quote))
-    return within(piece.statement, quote)
-
-
-def _least(statuses: Iterable[CitationStatus]) -> CitationStatus:
-    """The weakest of several verdicts: each marker promises support."""
-    return min(statuses, key=lambda status: SUPPORT[status])
-
-
-def _relevance(question: str, citations: Sequence[Citation], *, is_foreign: bool) -> float:
+def _relevance(question: str, quotes: Sequence[str], *, is_foreign: bool) -> float:
     """How much of the way from unrelated to to the point the answer is, 0 to 1."""
-    answer = " ".join(dict.fromkeys(without_markers(each.quote) for each in citations))
+    answer = " ".join(dict.fromkeys(map(without_markers, quotes)))
     if not question or not answer:
         return 0.0
     (cosine,) = similarities(question, [answer], is_foreign=is_foreign)
@@ -328,7 +243,7 @@ def _statements(verification: Verification) -> list[Block]:
 
 
 def _decided(
-    judgement: Judgement, verification: Verification, question: str, *, asks: bool
+    judgement: Judgement, verification: Verification, view: Answer, *, asks: bool
 ) -> Writes:
     """The model's decision, as far as its own score allows it.
 
@@ -354,9 +269,17 @@ def _decided(
     writes: Writes = {"quality_decision": decision, "quality_analysis": analysis}
     if decision == "research":
         writes["refined_query"] = judgement.refined_query.strip()[:300] or " ".join(
-            content_words(question)
+            content_words(view.canonical_question)
         )
     return writes
+
+
+def _back(writes: Writes, wrong: Sequence[str]) -> Writes:
+    """Send an answer back for what a model found wrong with it."""
+    back = _sent_back([*filter(None, [writes["quality_analysis"]]), *wrong])
+    if writes["quality_decision"] == "research":
+        back["quality_decision"] = "research"
+    return back
 
 
 def _sent_back(quotes: Sequence[str]) -> Writes:
@@ -374,18 +297,15 @@ def _reviewed(citations: Sequence[Citation]) -> list[Citation]:
     ]
 
 
-def _send_back_corrected(view: Answer, llm: Model, writes: Writes, wrong: Sequence[str]) -> Writes:
+def _send_back_corrected(view: Answer, llm: Model, back: Writes, wrong: Sequence[str]) -> Writes:
     """Send the answer back; should it go out after all, it does so without what is wrong."""
-    back = _sent_back([*filter(None, [writes["quality_analysis"]]), *wrong])
-    if writes["quality_decision"] == "research":
-        back["quality_decision"] = "research"
     if shortened := _without_statements(view, wrong):
         llm.tokens.replace(shortened["response"])
         return back | shortened
     last = view.quality_returns >= settings.MAX_QUALITY_RETRIES
-    if last and not view.best_answer.get("quality_score"):
+    if last and not view.best_answer.get("answer_worth"):
         return _quotation(view, llm)
-    return back | {"quality_score": 0.0}
+    return back | {"quality_score": 0.0, "answer_worth": 0.0}
 
 
 def _quotation(view: Answer, llm: Model) -> Writes:
@@ -393,10 +313,11 @@ def _quotation(view: Answer, llm: Model) -> Writes:
     shared = {name: getattr(view, name) for name in Assignment.model_fields if hasattr(view, name)}
     quoted = quote(Assignment(**shared))
     if "response" not in quoted:
-        return quoted | {"quality_score": 0.0}
+        return quoted | {"quality_score": 0.0, "answer_worth": 0.0}
     llm.tokens.replace(quoted["response"])
     return {name: value for name, value in quoted.items() if name != "generation_error"} | {
         "quality_score": quoted["generation_confidence"],
+        "answer_worth": quoted["generation_confidence"],
         "quality_decision": "approve_with_reservations",
         "quality_analysis": "",
     }

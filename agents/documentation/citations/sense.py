@@ -17,6 +17,13 @@ def repeats(text: str) -> bool:
     return len(said) > REPEATED * len(set(said))
 
 
+def novelty(text: str) -> float:
+    """The share of a text's runs of three words that it did not say before, 0 to 1."""
+    said = words(text)
+    runs = list(zip(said, said[1:], said[2:], strict=False))
+    return len(set(runs)) / len(runs) if runs else 1.0
+
+
 def is_no_language(text: str) -> bool:
     """Whether the words of a text are not surely of any language."""
     plain = prose(text)

@@ -191,6 +191,56 @@ def test_a_verdict_that_all_is_wrong_is_none_where_all_stands_word_for_word(
     assert writes["quality_decision"] == "approve"
 
 
+VERBATIM = (
+    "Rinse the tank twice [C1]. Descaling takes about twenty minutes [C1]. "
+    "The machine needs descaling every three months [C1]."
+)
+
+
+def test_a_verdict_that_most_is_wrong_is_believed_once_of_what_stands_word_for_word(
+    models: Scripted,
+) -> None:
+    payload = by_model(models, VERBATIM)
+    first = judged(models, payload, unsupported=[1, 2], score=0.1)
+    assert first["quality_decision"] == "regenerate"
+    assert "Rinse the tank twice." in first["quality_analysis"]
+    assert "response" not in first
+    again = judged(models, payload | {"quality_returns": 1}, unsupported=[1, 2], score=0.1)
+    assert (again["quality_decision"], again["answer_worth"]) == ("approve", 1.0)
+
+
+def test_a_verdict_that_most_is_wrong_is_believed_of_other_words(models: Scripted) -> None:
+    payload = by_model(models, GERMAN, language="de") | {"quality_returns": 1}
+    writes = judged(models, payload, unsupported=[1, 2], score=0.1)
+    assert writes["quality_decision"] == "regenerate"
+    assert "Deckel" not in writes["response"]
+
+
+@pytest.mark.parametrize("by_rules", [True, False])
+def test_an_answer_that_was_cut_goes_out_with_reservations(
+    models: Scripted, by_rules: bool
+) -> None:
+    payload = by_model(models, VERBATIM) | {"generation_error": "cut"}
+    writes = judge(payload) if by_rules else judged(models, payload)
+    assert writes["quality_decision"] == "approve_with_reservations"
+
+
+def test_an_answer_is_worth_less_that_strays_repeats_itself_or_lost_statements(
+    models: Scripted,
+) -> None:
+    worth = judge(by_model(models, VERBATIM))["answer_worth"]
+    for text in (
+        f"{VERBATIM} {VERBATIM} {VERBATIM}",
+        "Rinse the tank twice [C1]. The grinder has five settings of its own [C3].",
+        f"{VERBATIM} Add 3 spoons of salt [C1]. Wait for 90 minutes [C1].",
+        f"{VERBATIM} It was loved by the people of Cornwall.",
+    ):
+        assert judge(by_model(models, text))["answer_worth"] < worth, text
+    half = by_model(models, f"{VERBATIM} Das steht in keinem Text [C1].", language="de")
+    approving = judged(models, half, unsupported=[4])
+    assert approving["answer_worth"] == pytest.approx(worth)
+
+
 def test_the_model_is_given_the_passages_that_are_cited(models: Scripted) -> None:
     payload = by_model(models, "Descaling takes about twenty minutes [C1].")
     assert len(payload["source_references"]) > 1
@@ -276,7 +326,7 @@ def test_of_an_answer_of_which_nothing_cited_is_left_at_last_the_place_is_quoted
     hopeless = payload | {"quality_returns": 2, "search_stats": {"certainty": 0.01}}
     asked = judged(models, hopeless, unsupported=[1])
     assert asked["clarification_reason"] == "insufficient_context"
-    before = {"quality_returns": 2, "best_answer": {"response": "x", "quality_score": 0.4}}
+    before = {"quality_returns": 2, "best_answer": {"response": "x", "answer_worth": 0.4}}
     assert judged(models, payload | before, unsupported=[1])["needs_clarification"] is False
 
 
