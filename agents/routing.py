@@ -54,12 +54,17 @@ ANSWER = (
     "citations_used",
     "sources_used",
     "quality_score",
+    "answer_worth",
     "generation_confidence",
     "answer_form",
     "suggested_actions",
 )
 # What was found to be missing in passages, and wrong with what was made of them.
 FINDINGS = ("evaluation", "limitations", "quality_analysis")
+# An answer that is worth so much less than the one before it is not sent instead, whoever approves
+# it. By their nearness to the question alone two answers of people to questions of one conversation
+# are so far apart in 56 of 100 cases (MT-RAG, cloud; 177 answers), the halves of one answer in 11.
+CLEARLY_LESS = 0.3
 # What search says of what it found when the collection answers the question.
 ANSWERED = ("excellent", "good")
 
@@ -293,7 +298,7 @@ def response(payload: Payload) -> Decision:
     """An answer is checked before anyone sees it; a better one before it is not given up."""
     request = _clarify(payload, Role.RESPONSE)
     best = payload.get("best_answer") or {}
-    if request and best.get("quality_score"):
+    if request and best.get("answer_worth"):
         return _with_reservations(best)
     return request or _send(Role.QUALITY)
 
@@ -303,9 +308,10 @@ def quality(payload: Payload) -> Decision:
     if request := _clarify(payload, Role.QUALITY):
         return request
     decision = payload.get("quality_decision")
-    if decision in {"approve", "approve_with_reservations"}:
-        return _end(Stage.QUALITY, Status.COMPLETED)
     best = _best_answer(payload)
+    if decision in {"approve", "approve_with_reservations"}:
+        is_worse = _gain(payload, best) < -CLEARLY_LESS
+        return _with_reservations(best) if is_worse else _end(Stage.QUALITY, Status.COMPLETED)
     returns = payload.get("quality_returns", 0)
     if returns >= settings.MAX_QUALITY_RETRIES:
         return _with_reservations(best)
@@ -322,10 +328,22 @@ def _with_reservations(answer: dict[str, Any]) -> Decision:
 
 
 def _best_answer(payload: Payload) -> dict[str, Any]:
-    """The better of this answer and the best before it, by quality score."""
+    """The better of this answer and the best before it.
+
+    By what a program can tell where that sets them clearly apart, else by the quality score.
+    """
     answer = {name: payload.get(name) for name in ANSWER}
-    best = payload.get("best_answer") or answer
-    return answer if (answer["quality_score"] or 0) >= (best["quality_score"] or 0) else best
+    best = payload.get("best_answer")
+    if not best:
+        return answer
+    gain = _gain(answer, best)
+    scores_more = (answer["quality_score"] or 0) >= (best.get("quality_score") or 0)
+    return answer if gain > CLEARLY_LESS or (gain >= -CLEARLY_LESS and scores_more) else best
+
+
+def _gain(answer: Payload, best: Payload) -> float:
+    """By how much an answer is worth more than another one, by what a program can tell."""
+    return float((answer.get("answer_worth") or 0) - (best.get("answer_worth") or 0))
 
 
 def clarification(payload: Payload) -> Decision:

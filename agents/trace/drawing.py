@@ -43,9 +43,10 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
     "suggested_actions": ([],),
     "quality_decision": ("approve", "approve_with_reservations", "research", "regenerate"),
     "quality_score": (0.4,),
+    "answer_worth": (0.1, 0.6),
     "quality_analysis": ("what is wrong",),
     "quality_returns": (0, 99),
-    "best_answer": (None, {"response": "an answer", "quality_score": 0.6}),
+    "best_answer": (None, {"response": "an answer", "quality_score": 0.6, "answer_worth": 0.5}),
     "clarification_rounds": (0, 99),
     "search_stats": (
         {"chunks": 9, "unproven": [], "absent": []},

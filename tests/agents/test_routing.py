@@ -329,6 +329,51 @@ def test_an_answer_that_never_satisfies_goes_out_as_the_best_there_was() -> None
     assert decision.notes["quality_decision"] == "approve_with_reservations"
 
 
+FIRST = {"response": "the first", "quality_score": 0.3, "answer_worth": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("decision", "worth", "score", "sent"),
+    [
+        # Whoever approves it, or finds it better: it is clearly worth less.
+        ("approve", 0.5, 0.9, "the first"),
+        ("regenerate", 0.5, 0.9, "the first"),
+        # Not clearly: the score decides.
+        ("approve", 0.7, 0.9, None),
+        ("regenerate", 0.7, 0.9, "the second"),
+        ("regenerate", 0.7, 0.2, "the first"),
+        ("regenerate", 1.0, 0.2, "the first"),
+    ],
+)
+def test_an_answer_that_is_clearly_worth_less_does_not_replace_the_one_before(
+    decision: str, worth: float, score: float, sent: str | None
+) -> None:
+    ended = after(
+        Stage.QUALITY,
+        quality_decision=decision,
+        quality_returns=2,
+        quality_score=score,
+        answer_worth=worth,
+        response="the second",
+        best_answer=FIRST,
+    )
+    assert ended.ends == Status.COMPLETED
+    assert ended.notes.get("response") == sent
+
+
+def test_an_answer_that_is_clearly_worth_more_replaces_one_that_scored_more() -> None:
+    before = FIRST | {"answer_worth": 0.2}
+    second = {"response": "the second", "quality_score": 0.1, "answer_worth": 0.9}
+    ended = after(
+        Stage.QUALITY,
+        quality_decision="regenerate",
+        quality_returns=2,
+        best_answer=before,
+        **second,
+    )
+    assert ended.notes["response"] == "the second"
+
+
 @pytest.mark.parametrize("handover", [True, False])
 @pytest.mark.parametrize("parallel", [True, False])
 @pytest.mark.parametrize("routes", [ONE_ROUTE, TWO_ROUTES])
