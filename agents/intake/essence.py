@@ -20,11 +20,16 @@ from agents.intake.followups import (
     is_vague,
     question_before,
 )
+from agents.intake.lang import likelihood
 from agents.llm.history import day, history_blocks, stamp
 from agents.llm.model import Model
+from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.schema import NonEmpty, at_most
 from agents.names import Role
-from agents.words import LANGUAGE_NAMES, base_language, terms
+from agents.words import ENGLISH, LANGUAGE_NAMES, base_language, terms
+from knowledge.embedding import similarities
+from knowledge.errors import EmbeddingUnavailable
+from knowledge.language import SURE
 from knowledge.search import search
 from knowledge.sentences import split_message
 from prompts.prompt import Block, Prompt
@@ -48,6 +53,10 @@ LONGEST_PLAIN = 200
 MOST_NOTES, LONGEST_NOTE = 8, 80
 MOST_FACTS = 3
 LONGEST_TOPIC = 120
+# A question has this cosine with the message, or with something that was said before it
+# (all-MiniLM-L6-v2). Of 163 questions of conversations that people made stand alone (MT-RAG, cloud)
+# all have .34 and more; .94 of the questions of other conversations have less.
+AKIN = 0.3
 LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,4})?\Z")
 # What a model writes for the language of whatever message it is.
 ANY_LANGUAGE = "same"
@@ -106,6 +115,7 @@ def distil(view: Message, llm: Model) -> Writes:
     """Let the model make the message a question that stands alone.
 
     Small talk needs no model to be understood, nor does a first message that is one plain question.
+    Raises ModelFailure when what came back is another question.
     """
     text, question = _texts(view)
     if talk := _small_talk(view):
@@ -125,7 +135,27 @@ def distil(view: Message, llm: Model) -> Writes:
         original="" if text == question else text,
         message=question,
     )
+    if _is_another(essentials.canonical_question, view):
+        raise ModelFailure(Outcome.MALFORMED, "the model wrote another question than was asked")
     return _by_model(view, essentials)
+
+
+def _is_another(canonical: str, view: Message) -> bool:
+    """Whether a question shares nothing with the message and with what was said before it.
+
+    What could not be translated is compared with nothing.
+    """
+    _, message = _texts(view)
+    if likelihood(message).get(ENGLISH, 0) < SURE:
+        return False
+    said = [message, view.topic, view.summary, *view.facts, *(each.text for each in view.history)]
+    if view.open_clarification:
+        said += [view.open_clarification.question, *view.open_clarification.options]
+    try:
+        cosines = similarities(canonical, [each for each in said if each], is_foreign=False)
+    except EmbeddingUnavailable:
+        return False
+    return bool((cosines < AKIN).all())
 
 
 @distil.without_model

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from agents.llm import cost, dialects, journal
-from agents.llm.degeneration import Material
+from agents.llm.degeneration import ECHOED_AT_LENGTH, Material
 from agents.llm.draft import Draft
 from agents.llm.journal import Entry, Subject
 from agents.llm.outcomes import ModelFailure, Outcome, most_telling, refuse_unusable, with_address
@@ -225,6 +225,7 @@ class Model:
         reply, call = self._reply(question, Listener())
         with self._noted(call):
             try:
+                _refuse_echo(reply, material)
                 parsed = parse(reply.text, shape, material.fault)
             except ModelFailure as failure:
                 if failure.outcome is not Outcome.EMPTY:
@@ -312,6 +313,14 @@ class Model:
 def _texts(values: dict[str, Any]) -> list[str]:
     """What who runs Docent wrote into a prompt, among other values: a reply may say it."""
     return [value for value in values.values() if isinstance(value, str)]
+
+
+def _refuse_echo(reply: Reply, material: Material) -> None:
+    """Raise ModelFailure for a reply that repeats its prompt: examples have the shape, too."""
+    if material.echoed(reply.text, ECHOED_AT_LENGTH):
+        raise ModelFailure(
+            Outcome.MALFORMED, "the reply repeats its instructions", reply=reply.text
+        )
 
 
 def _may_be_written_again(failure: ModelFailure) -> bool:

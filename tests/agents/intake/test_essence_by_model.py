@@ -35,7 +35,8 @@ NOTHING: dict[str, Any] = {
 
 
 def understood(models: Scripted, text: str, said: dict[str, Any], **memory: Any) -> dict[str, Any]:
-    return performed(models, text, shaped(**(NOTHING | said)), **memory).writes
+    usual = NOTHING | {"canonical_question": text}
+    return performed(models, text, shaped(**(usual | said)), **memory).writes
 
 
 def performed(models: Scripted, text: str, said: Response, **memory: Any) -> Result:
@@ -276,3 +277,26 @@ def test_a_message_that_rules_cannot_read_alone_is_shown_to_the_model(
 ) -> None:
     performed(models, text, shaped(**NOTHING), **memory)
     assert models.server.prompts() == ["essence"]
+
+
+@pytest.mark.parametrize(
+    "other", ["asdf qwer zxcv uiop hjkl", "What does the warranty of the kettle cover?"]
+)
+def test_a_question_that_has_nothing_of_what_was_said_is_left_to_rules(
+    models: Scripted, other: str
+) -> None:
+    asked = "And why are two stages needed for that? Be brief."
+    said = shaped(**(NOTHING | {"canonical_question": other}))
+    done = performed(models, asked, said, history=ROCKETS)
+    assert done.degraded.startswith("malformed: the model wrote another question")
+    assert other not in done.writes["canonical_question"]
+    # What was said before may be all that a question has in common with it.
+    back = {"canonical_question": "Do rockets use stages to reach space?"}
+    assert understood(models, "Really? Explain it.", back, history=ROCKETS)["canonical_question"]
+
+
+def test_a_message_that_was_not_translated_is_compared_with_no_question(models: Scripted) -> None:
+    writes = understood(models, "Und wie lösche ich das? Bitte kurz.", {
+        "canonical_question": "How do I delete a site?"
+    })  # fmt: skip
+    assert writes["canonical_question"] == "How do I delete a site?"

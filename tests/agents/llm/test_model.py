@@ -274,6 +274,23 @@ def test_a_text_that_repeats_its_instructions_is_none_and_withdrawn(
     assert outcomes() == [("fake@scripted", "malformed")]
 
 
+EXAMPLES = "\n".join(
+    f'<question>{each}?</question>\n{{"good": true, "why": "{each}"}}'
+    for each in (
+        "Whether the boiler can be opened while the water in it is hot",
+        "Whether anybody may switch it off who has no key to the cellar",
+        "Whether the valve below the tank is to be closed in the winter",
+    )
+)
+
+
+def test_the_values_of_an_example_in_an_echo_are_no_reply(models: Scripted, probe: Prompt) -> None:
+    with replaced("probe", PROBE.replace("You answer.", f"You answer.\n\n{EXAMPLES}")):
+        models.says("probe", Response(EXAMPLES), GOOD)
+        assert llm().ask(probe, Verdict, **ASKED).why == json.loads(GOOD.text)["why"]
+    assert outcomes() == [("fake@scripted", "malformed"), ("fake@scripted", "ok")]
+
+
 def test_a_text_may_repeat_what_the_data_says(models: Scripted, strict_probe: Prompt) -> None:
     assert written(models, strict_probe, TOLD, question=TOLD)[0].text == TOLD
 
