@@ -32,6 +32,10 @@ WORD = re.compile(
     r"|(?:(?<![^\s(])[-+])?\d+(?:[.,:/-]\d+)*"  # -5, 1.5, 3-5, 10:30
     r"|[^\W\d_]+|\S"
 )
+# So many words of an answer may stand word for word in its passages, and with the items of lists so
+# many; what comes then is a copy without end. So long are the longest quotations. Of 177 answers of
+# people (MT-RAG, cloud) .99 copy no more than 165 words, and none more than 190.
+LONGEST_COPY, LONGEST_LIST = 320, 600
 # One way to write a dash and a question mark.
 ONE_WAY = str.maketrans("\u2013\u2212\uff1f\u061f", "--??")
 ASKS = ("?", "\uff1f")
@@ -50,6 +54,7 @@ class CheckedAnswer:
     unknown: list[str] = field(default_factory=list)  # markers of passages that were not given
     uncited: list[str] = field(default_factory=list)  # statements without a marker
     off_topic: list[str] = field(default_factory=list)  # cited ones that do not answer
+    copied: int = 0  # words that stand in a passage as they are
 
     @property
     def confidence(self) -> float:
@@ -59,6 +64,14 @@ class CheckedAnswer:
         held = (SUPPORT[each] for quote, each in statuses.items() if quote not in self.off_topic)
         return sum(held) / count if count else 0.0
 
+    def is_endless(self, piece: Piece, statuses: dict[str, CitationStatus]) -> bool:
+        """Whether a statement is copied after more of them than an answer may hold; counts it."""
+        if "verified" not in statuses.values():
+            return False
+        before = self.copied
+        self.copied += len(words_of(piece.statement))
+        return before >= (LONGEST_LIST if piece.kind == "item" else LONGEST_COPY)
+
     def findings(self) -> dict[str, Any]:
         """Return what the check took out, as JSON values."""
         return {
@@ -66,6 +79,7 @@ class CheckedAnswer:
             "removed_markers": self.unknown,
             "uncited": len(self.uncited),
             "off_topic": self.off_topic,
+            "copied": self.copied,
         }
 
 
@@ -166,9 +180,10 @@ def check(
     """Check every statement of an answer; take out what does not hold.
 
     Out go markers of passages that were not given or that add nothing to one that has the
-    statement word for word, statements that name what no passage has, questions with a marker, and
-    addresses that no passage holds. A statement without a marker gets that of the passage it comes
-    from, and one with the marker of another passage as well.
+    statement word for word, statements that name what no passage has, questions with a marker,
+    addresses that no passage holds, and what is copied beyond the length of a quotation. A
+    statement without a marker gets that of the passage it comes from, and one with the marker of
+    another passage as well.
     """
     known = {reference.marker: reference for reference in references}
     unknown = [marker for marker in markers(normalised(answer)) if marker not in known]
@@ -185,6 +200,9 @@ def check(
         if _is_taken_out(piece, statuses, evidence):
             dropped.append(piece)
             checked.removed.append(piece.statement)
+            continue
+        if checked.is_endless(piece, statuses):
+            dropped.append(piece)
             continue
         decisive = _decisive(statuses)
         for marker in statuses.keys() - decisive.keys():

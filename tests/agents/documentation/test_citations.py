@@ -211,6 +211,24 @@ def test_what_stands_beside_an_answer_in_one_passage_and_few_words_are_on_topic(
     assert check("Two years [C2].", references(), QUESTION).citations
 
 
+COPIED = [
+    f"The room at place {number} of the house holds the {name} of the family until the spring."
+    for number, name in enumerate([f"{a}{b}" for a in "klmnrst" for b in ("adder", "ender")] * 5)
+]
+
+
+@pytest.mark.parametrize(("form", "kept"), [("{}", 19), ("- {}", 36)])
+def test_what_is_copied_without_end_is_kept_to_the_length_of_a_quotation(
+    form: str, kept: int
+) -> None:
+    rooms = references([PASSAGES[0] | {"text": "\n\n".join(COPIED)}])
+    own = "Everything that the family keeps in the house has a room of its own [C1]."
+    checked = check("\n".join([f"{own}\n", *map(form.format, COPIED)]), rooms)
+    assert checked.text.startswith(own)
+    assert [each.quote for each in checked.citations[1:]] == COPIED[:kept]
+    assert (checked.removed, COPIED[kept] in checked.text) == ([], False)
+
+
 def test_another_language_is_a_translation_only_when_it_was_asked_for() -> None:
     said = "Jeden Abend soll man alles gut putzen und danach trocknen lassen [C1]."
     german = check(said, references(), language="de")
