@@ -60,6 +60,8 @@ ENDS = " ?!.\u3002\uff01\uff1f"
 ABOUT = 0.5
 # Where nothing could be compared but words.
 UNKNOWN = 0.5
+# So many times the words a place must have to be quoted instead of an answer that was cut.
+FAR_MORE = 2
 # Further places that are named below a quotation.
 MOST_FURTHER = 2
 
@@ -273,8 +275,8 @@ def _accepted(view: Assignment, reply: Reply) -> Writes:
 
 
 def _fuller(cut: Writes, place: Writes) -> Writes:
-    """What is left of an answer that was cut, or the place that answers where that says more."""
-    is_more = _words_cited(place) > _words_cited(cut)
+    """What is left of an answer that was cut, or the place that answers where that says far more."""
+    is_more = _words_cited(place) > FAR_MORE * _words_cited(cut)
     return place if is_more and place["answer_form"] == "quoted" else cut
 
 

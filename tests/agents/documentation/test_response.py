@@ -412,26 +412,20 @@ def test_a_reply_without_citations_gives_way_to_quotes(models: Scripted, text: s
     assert tokens.text == ""
 
 
-WHOLE = "The machine needs descaling every three months [C1]. Rinse the tank twice [C1]. " + (
-    "Keep the receipt, because the service asks for it [C2]. The grinder has five settings [C3]. "
-    "A finer setting makes the coffee stronger [C3]. It covers defects for two years [C2]. "
-    "It does not cover damage by limescale [C2]. Descaling takes about twenty minutes [C1]."
-)
-
-
 def test_a_cut_answer_ends_with_a_whole_sentence_and_says_so(models: Scripted) -> None:
-    models.says("response", Response(f"{WHOLE} Fill the", finish="length"))
+    models.says("response", Response(f"{STEPS}\n3. Rinse the", finish="length"))
     writes = answer.perform(prepared(), model(models)).writes
-    assert writes["response"].startswith(f"{WHOLE}\n\nSources:")
+    assert writes["response"].startswith(STEPS + "\n\nSources:")
     assert "RESPONSE_MAX_TOKENS" in writes["generation_error"]
 
 
-def test_the_place_is_quoted_where_a_cut_answer_says_less(models: Scripted) -> None:
-    models.says("response", Response(f"{STEPS}\n3. Rinse the", finish="length"))
+def test_the_place_is_quoted_where_a_cut_answer_says_far_less(models: Scripted) -> None:
+    cut = Response("Press the **Clean** button for five seconds [C1]. Rinse the", finish="length")
+    models.says("response", cut)
     writes = answer.perform(prepared(), model(models)).writes
     assert (writes["answer_form"], writes["generation_error"]) == ("quoted", "")
     assert "Rinse the tank twice." in writes["response"]
-    models.says("response", Response(f"{STEPS}\n3. Rinse the", finish="length"))
+    models.says("response", cut)
     doubtful = prepared() | {"search_stats": {"certainty": 0.3}}
     assert answer.perform(doubtful, model(models)).writes["answer_form"] == "written"
 
