@@ -275,7 +275,7 @@ def _accepted(view: Assignment, reply: Reply) -> Writes:
 
 
 def _fuller(cut: Writes, place: Writes) -> Writes:
-    """What is left of an answer that was cut, or the place that answers where that says far more."""
+    """What is left of an answer that was cut, or the place where that says far more."""
     is_more = _words_cited(place) > FAR_MORE * _words_cited(cut)
     return place if is_more and place["answer_form"] == "quoted" else cut
 

@@ -1,6 +1,6 @@
 """Citation quality: how far what is said of citations agrees with people who judged claims."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -10,8 +10,10 @@ from pydantic import Field
 from rich.console import RenderableType
 from rich.table import Table
 
-from agents.attributes import CitationStatus
+from agents.attributes import CitationStatus, SourceReference
 from agents.documentation.citations.check import support
+from agents.documentation.citations.nearness import Nearness
+from assistant.lab.answer_quality import share
 from assistant.lab.judged_data import Line, Unjudgeable, read_lines
 from assistant.lab.measures import detection, digits
 from knowledge.embedding import encode
@@ -21,6 +23,8 @@ SUPPORTED = "supported"
 WINDOW = 2400
 LONGEST_SENTENCE = 1000
 NEAREST = 3
+# Passages beside the one that a claim comes from.
+BESIDE = 5
 
 
 class Claim(Line):
@@ -73,8 +77,61 @@ def windows(lengths: Sequence[int]) -> list[range]:
 
 
 def evaluate(claims: Sequence[Claim]) -> dict[str, Any]:
-    """Return the figures of checking every claim against its passage."""
-    return figures(claims, [support(claim.claim, passage(claim)) for claim in claims])
+    """Return the figures of checking every claim against its passage, and of finding that."""
+    passages = [passage(claim) for claim in claims]
+    statuses = [support(each.claim, text) for each, text in zip(claims, passages, strict=True)]
+    return figures(claims, statuses) | {"attribution": attribution(claims, passages)}
+
+
+def attribution(claims: Sequence[Claim], passages: Sequence[str]) -> dict[str, float | None]:
+    """Return how often a supported claim is given the marker of its passage.
+
+    Beside BESIDE others that share no sentence with it, of the same article as far as it goes, then
+    those of the claims that follow. `right` and `another` are shares of the claims without a
+    marker, `any` where the right passage is missing; `put_right` is the share of those marked with
+    another that get the right one, and `changed` of those rightly marked that lose it.
+    """
+    found: dict[str, list[bool]] = {}
+    for place, (claim, right) in enumerate(zip(claims, passages, strict=True)):
+        if claim.label != SUPPORTED:
+            continue
+        others = list(
+            dict.fromkeys(
+                text
+                for text in (*_pages(claim), *passages[place + 1 :], *passages[:place])
+                if not set(text.splitlines()) & set(right.splitlines())
+            )
+        )[:BESIDE]
+        nearness, without = Nearness(_marked([*others, right])), Nearness(_marked(others))
+        marker = f"C{len(others) + 1}"
+        source = nearness.source(claim.claim)
+        cases = {
+            "right": source == marker,
+            "another": source not in {marker, ""},
+            "any": bool(without.source(claim.claim)),
+            "put_right": nearness.better_source(claim.claim, ["C1"]) == marker,
+            "changed": bool(nearness.better_source(claim.claim, [marker])),
+        }
+        for name, is_so in cases.items():
+            found.setdefault(name, []).append(is_so)
+    return {name: share(cases) for name, cases in found.items()}
+
+
+def _pages(claim: Claim) -> Iterator[str]:
+    """The evidence of a claim as passages, one after the other."""
+    end = 0
+    for run in windows([len(sentence) for sentence in claim.evidence]):
+        if run.start >= end:
+            end = run.stop
+            yield "\n".join(claim.evidence[place] for place in run)[:WINDOW]
+
+
+def _marked(texts: Sequence[str]) -> list[SourceReference]:
+    blank: dict[str, Any] = {"title": "", "section": "", "source": "", "version": 1, "score": None}
+    return [
+        SourceReference(marker=f"C{number}", document_id="", chunk_id=number, text=text, **blank)
+        for number, text in enumerate(texts, start=1)
+    ]
 
 
 def figures(claims: Sequence[Claim], statuses: Sequence[CitationStatus]) -> dict[str, Any]:

@@ -413,9 +413,10 @@ def test_a_reply_without_citations_gives_way_to_quotes(models: Scripted, text: s
 
 
 def test_a_cut_answer_ends_with_a_whole_sentence_and_says_so(models: Scripted) -> None:
-    models.says("response", Response(f"{STEPS}\n3. Rinse the", finish="length"))
+    said = f"{STEPS}\n3. Rinse the tank twice [C1]\n\nKeep the receipt [C2]."
+    models.says("response", Response(f"{said} Fill the", finish="length"))
     writes = answer.perform(prepared(), model(models)).writes
-    assert writes["response"].startswith(STEPS + "\n\nSources:")
+    assert writes["response"].startswith(f"{said}\n\nSources:")
     assert "RESPONSE_MAX_TOKENS" in writes["generation_error"]
 
 
