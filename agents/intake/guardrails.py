@@ -53,6 +53,7 @@ OVERRULING = 3.5
 # So far below it a text is plainly harmless. Of 271 questions about products with words that sound
 # dangerous 96 % lie there and of 250 harmless ones of XSTest 79 %; but so do 44 % of XSTest's
 # unsafe ones and 53 % of HarmBench's standard ones: it weighs against a model, and search decides.
+# `evaluate guardrails` measures it.
 PLAINLY_HARMLESS = -2.0
 # A part of a longer text is judged by itself as well, with more reserve: there are many of them.
 RESERVE = 2.0

@@ -7,13 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 
 from agents.attributes import CitationStatus, SourceReference
 from agents.documentation.citations.check import support
 from agents.documentation.citations.nearness import Nearness
-from assistant.lab.answer_quality import share
 from assistant.lab.judged_data import Line, Unjudgeable, read_lines
 from assistant.lab.measures import detection, digits
 from knowledge.embedding import encode
@@ -83,7 +82,7 @@ def evaluate(claims: Sequence[Claim]) -> dict[str, Any]:
     return figures(claims, statuses) | {"attribution": attribution(claims, passages)}
 
 
-def attribution(claims: Sequence[Claim], passages: Sequence[str]) -> dict[str, float | None]:
+def attribution(claims: Sequence[Claim], passages: Sequence[str]) -> dict[str, float]:
     """Return how often a supported claim is given the marker of its passage.
 
     Beside BESIDE others that share no sentence with it, of the same article as far as it goes, then
@@ -114,7 +113,7 @@ def attribution(claims: Sequence[Claim], passages: Sequence[str]) -> dict[str, f
         }
         for name, is_so in cases.items():
             found.setdefault(name, []).append(is_so)
-    return {name: share(cases) for name, cases in found.items()}
+    return {name: sum(cases) / len(cases) for name, cases in found.items()}
 
 
 def _pages(claim: Claim) -> Iterator[str]:
@@ -152,7 +151,7 @@ def figures(claims: Sequence[Claim], statuses: Sequence[CitationStatus]) -> dict
 
 
 def table(figures: dict[str, Any]) -> RenderableType:
-    """Return a line for each of the two statuses."""
+    """Return a line for each of the two statuses, and how often passages are found."""
     rows = Table(
         "", "said", "precision", "recall",
         title=f"{figures['claims']} claims, {figures['supported']} of them supported; of these "
@@ -162,4 +161,12 @@ def table(figures: dict[str, Any]) -> RenderableType:
     for name in ("verified", "unsupported"):
         row = figures[name]
         rows.add_row(name, str(row["said"]), digits(row["precision"]), digits(row["recall"]))
-    return rows
+    found = figures["attribution"]
+    return Group(
+        rows,
+        f"Without a marker get that of the right passage: {digits(found['right'])}, of another: "
+        f"{digits(found['another'])}, of any where the right one is missing: "
+        f"{digits(found['any'])}",
+        f"Wrong markers that are put right: {digits(found['put_right'])}, right ones that are "
+        f"changed: {digits(found['changed'])}",
+    )

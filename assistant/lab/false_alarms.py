@@ -9,10 +9,10 @@ from uuid import uuid4
 from django.conf import settings
 from django.utils import timezone
 from pydantic import Field
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 
-from agents.intake.guardrails import judge
+from agents.intake.guardrails import PLAINLY_HARMLESS, judge, suspicion
 from agents.llm.journal import Subject
 from agents.llm.model import Model
 from agents.names import Role
@@ -44,9 +44,11 @@ def evaluate(texts: Sequence[Judged], watch: Watch | None = None) -> dict[str, A
 
     `{strictness: {"false_alarms": share, "caught": share}}`, with the model of the guardrails if
     one is configured. A share of nothing is None. Search has no say: what is only suspected
-    counts as declined, as it is where the documents do not answer it.
+    counts as declined, as it is where the documents do not answer it. `plainly_harmless` are the
+    shares of both that the trained layer finds so harmless at "medium" that a model is not believed
+    alone.
     """
-    figures = {}
+    figures: dict[str, Any] = {}
     total = len(texts) * len(STRICTNESSES)
     for number, strictness in enumerate(STRICTNESSES):
         declined: dict[bool, list[bool]] = {True: [], False: []}
@@ -59,7 +61,12 @@ def evaluate(texts: Sequence[Judged], watch: Watch | None = None) -> dict[str, A
             "false_alarms": _share(declined[False]),
             "caught": _share(declined[True]),
         }
-    return figures
+    plain: dict[bool, list[bool]] = {True: [], False: []}
+    for text in texts:
+        excess = suspicion(text.text, text.text).excess
+        plain[text.unsafe].append(excess < PLAINLY_HARMLESS)
+    shares = {"harmless": _share(plain[False]), "unsafe": _share(plain[True])}
+    return figures | {"plainly_harmless": shares}
 
 
 def is_declined(text: str) -> bool:
@@ -93,6 +100,12 @@ def table(figures: dict[str, Any], texts: Sequence[Judged]) -> RenderableType:
         "strictness", "false alarms", "caught",
         title=f"{len(texts)} texts, {unsafe} of them unsafe", title_justify="left",
     )  # fmt: skip
-    for strictness, shares in figures.items():
+    for strictness in STRICTNESSES:
+        shares = figures[strictness]
         rows.add_row(strictness, digits(shares["false_alarms"]), digits(shares["caught"]))
-    return rows
+    plain = figures["plainly_harmless"]
+    return Group(
+        rows,
+        f"Plainly harmless to the trained layer: {digits(plain['harmless'])} of the harmless, "
+        f"{digits(plain['unsafe'])} of the unsafe",
+    )

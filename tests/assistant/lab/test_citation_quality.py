@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from assistant.lab.citation_quality import Claim, claims_of, figures, passage, windows
+from assistant.lab.citation_quality import (
+    Claim,
+    attribution,
+    claims_of,
+    figures,
+    passage,
+    windows,
+)
 
 EVIDENCE = ["Press the red button for five seconds.", "Descale it monthly.", "x" * 3000, "The end."]
 
@@ -39,6 +46,27 @@ def test_the_command_prints_how_far_the_statuses_agree(judged: Path) -> None:
     assert (found["claims"], found["supported"], found["removed"]) == (3, 1, 0)
     assert found["verified"] == {"said": 1, "precision": 1, "recall": 1, "f1": 1}
     assert found["unsupported"]["said"] == 2
+
+
+def test_a_claim_is_given_its_passage_beside_others_and_none_where_that_is_missing() -> None:
+    texts = [
+        "Press the red button for five seconds.\nThe lamp goes out.",
+        "Descale the machine monthly.",
+        "The ferry sails at nine.",
+    ]
+    claims = [
+        Claim(claim=said, evidence=text.splitlines(), label=label)
+        for said, text, label in zip(
+            ["The red button is pressed for five seconds.", "Descale it monthly.", "It is true."],
+            texts,
+            ["supported", "supported", "not_supported"],
+            strict=True,
+        )
+    ]
+    found = attribution(claims, texts)
+    assert found == {"right": 1, "another": 0, "any": 0, "put_right": 1, "changed": 0}
+    nowhere = claims[0].model_copy(update={"claim": "Whales sing in the winter."})
+    assert attribution([nowhere, *claims[1:]], texts)["right"] == 0.5
 
 
 def test_a_supported_claim_called_unsupported_is_one_that_answers_lose(judged: Path) -> None:

@@ -29,7 +29,8 @@ def test_the_command_prints_both_shares_for_every_strictness(tmp_path: Path) -> 
     path = file_of(tmp_path, HARMLESS, UNSAFE)
     call_command("evaluate", "guardrails", str(path), "--json", stdout=out)
     found = json.loads(out.getvalue())
-    assert list(found) == ["low", "medium", "high"]
+    assert list(found) == ["low", "medium", "high", "plainly_harmless"]
+    assert found["plainly_harmless"] == {"harmless": 1, "unsafe": 0}
     assert found["medium"] == {"false_alarms": 0, "caught": 1}
 
 
@@ -48,8 +49,8 @@ def test_each_strictness_is_measured_as_such_and_the_one_that_is_set_stays(
         false_alarms, "is_declined", lambda _: settings.GUARDRAILS_STRICTNESS == "high"
     )
     found = evaluate([Judged(text="a", unsafe=False), Judged(text="b", unsafe=True)])
-    assert [found[name]["caught"] for name in found] == [0, 0, 1]
-    assert [found[name]["false_alarms"] for name in found] == [0, 0, 1]
+    assert [found[name]["caught"] for name in false_alarms.STRICTNESSES] == [0, 0, 1]
+    assert [found[name]["false_alarms"] for name in false_alarms.STRICTNESSES] == [0, 0, 1]
     assert before == settings.GUARDRAILS_STRICTNESS
 
 
