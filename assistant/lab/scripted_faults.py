@@ -94,6 +94,7 @@ PREFACE = "Sure! Here it is:"
 APOLOGY = "I'm sorry, but I can't help with that."
 LOOP = "the valve is closed by the valve that "
 OFF_TOPIC = "The warranty lasts three years from the day of purchase."
+BESIDE = "When the rain sensor is wet, the next time is left out {m}."
 FALSE_YES = "Yes, the controller needs an internet connection for every watering {m}."
 WRONG_NUMBER = "25 minutes"
 FRAGMENT = "Then open the drain screw at the bott"
@@ -304,6 +305,34 @@ def mistaken_marker(asked: Asked) -> Response:
     return Response(asked.text.replace(asked.marker(ORDINARY.words), other))
 
 
+def reviewed(second: Does) -> Does:
+    """Send the first answer back, write the second one so, and approve that."""
+
+    def does(asked: Asked) -> Response:
+        if asked.call.prompt == "response":
+            return second(asked) if asked.before else Response(asked.text)
+        decision, score = ("approve", 0.9) if asked.before else ("regenerate", 0.1)
+        return asked.values(decision=decision, score=score)
+
+    return does
+
+
+def repeated(asked: Asked) -> Response:
+    """Say the first statement of the answer over and over."""
+    return Response(" ".join([f"{asked.text.partition('.')[0]}."] * 8))
+
+
+def reworded(asked: Asked) -> Response:
+    """Answer in other words, and find that wrong every time."""
+    if asked.shaped:
+        return asked.values(decision="regenerate", score=0.1, unsupported=[1, 2, 3])
+    text = (
+        "First shut the main valve {m}. Open the drain screw below the pump {m}. "
+        "Give the water 10 minutes to run out {m}."
+    )
+    return Response(text.replace("{m}", asked.marker(ORDINARY.words)))
+
+
 TOO_LONG = refused(
     400, "This model's maximum context length is 2048 tokens.", "context_length_exceeded"
 )
@@ -398,6 +427,10 @@ DECLARED = (
         GUARDRAILS,
         UNSURE,
     ),
+    Fault("other question; unsure", judged(canonical_question=OTHER.text), ("essence",), UNSURE),
+    Fault("repeats itself after a review", reviewed(repeated), ("quality", "response")),
+    Fault("strays after a review", reviewed(answered(BESIDE, "cloud")), ("quality", "response")),
+    Fault("other words, all unsupported", reworded, ("quality", "response")),
     Fault("never content, quality", judged(decision="regenerate", score=0.1), QUALITY),
     Fault("clarify, quality", judged(decision="clarify", score=0.1, missing="it"), QUALITY),
     Fault("all unsupported, quality", judged(score=0.1, unsupported=[1, 2]), QUALITY),
