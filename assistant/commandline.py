@@ -28,8 +28,8 @@ ON_A_MIGRATED_DATABASE = frozenset(
      "serve", "trace", "workers"}
 )  # fmt: skip
 ON_SCRATCH_SERVERS = frozenset({"bench", "chaos", "test"})
-# The only kind of `evaluate` that asks questions.
-REHEARSED = ["evaluate", "injection"]
+# The kinds of `evaluate` that have their questions answered with models and settings of their own.
+REHEARSED = frozenset({"faults", "injection", "tools"})
 # Instead of scratch servers: those that DATABASE_URL and REDIS_URL name.
 GIVEN = "--given"
 # A file of the state folder: which migrations the embedded database has had.
@@ -76,7 +76,8 @@ def _run(argv: list[str], command: str) -> None:
 
 
 def _needs_scratch(argv: list[str], command: str) -> bool:
-    return command in ON_SCRATCH_SERVERS or argv[1:3] == REHEARSED
+    rehearsed = command == "evaluate" and not REHEARSED.isdisjoint(argv[2:3])
+    return rehearsed or command in ON_SCRATCH_SERVERS
 
 
 def migrate_if_needed() -> None:

@@ -63,7 +63,6 @@ LONELY = {
     "agents.steps.preload": "loads what no other process needs",
     "assistant.appearance": "what the settings of the admin are made of",
     "assistant.celery": "Celery looks for it",
-    "assistant.lab.fault_turns": "the turns of a measurement, apart from what is said of them",
     "assistant.lab.retrieval_chart": "the picture of a measurement",
     "assistant.logs": "needed by the settings",
     "conversations.conversation_events": "the events of a conversation over HTTP",

@@ -95,6 +95,10 @@ class RestBilling(BillingSystem):
         """GET /refund-policy."""
         return self._get(POLICY, "/refund-policy", seconds)
 
+    def close(self) -> None:
+        """End the connections that are kept for the next request."""
+        self._client.close()
+
     @cached_property
     def _client(self) -> httpx2.Client:
         headers = {"Accept": "application/json"}

@@ -4,9 +4,10 @@ import json
 import sys
 import uuid
 from argparse import ArgumentParser, _SubParsersAction
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
@@ -27,6 +28,8 @@ from assistant.lab import (
     parsing_quality,
     retrieval,
     routing_quality,
+    scripted_tools,
+    tool_turns,
 )
 from assistant.lab.judged_data import Unjudgeable
 from assistant.lab.rehearsal import cpu_seconds, rehearsing, working
@@ -41,6 +44,7 @@ from knowledge.management.console import console_of, progress_bar, run_with_bar
 from knowledge.models import Ingest
 
 Kinds: TypeAlias = "_SubParsersAction[ArgumentParser]"
+T = TypeVar("T")
 Result = tuple[Any, RenderableType]  # as JSON values, and for people
 
 CITATIONS = (
@@ -77,6 +81,7 @@ class Command(BaseCommand):
             (_file_arguments(kinds, "routing", ROUTING), measure_routing),
             (_injection_arguments(kinds), measure_injection),
             (_faults_arguments(kinds), measure_faults),
+            (_tools_arguments(kinds), measure_tools),
         ):
             kind.set_defaults(measure=measure)
             kind.add_argument("--json", action="store_true", help="print the figures as JSON")
@@ -98,7 +103,7 @@ class Command(BaseCommand):
             console_of(self, options).print(table)
         if options["kind"] == "injection" and any(map(injection.broken, figures.values())):
             sys.exit(1)
-        if options["kind"] == "faults" and figures["bad"]:
+        if options["kind"] in {"faults", "tools"} and figures["bad"]:
             sys.exit(1)
 
 
@@ -196,6 +201,19 @@ def _faults_arguments(kinds: Kinds) -> ArgumentParser:
     parser.add_argument("--save", type=Path, metavar="FILE", help="keep the figures as JSON")
     parser.add_argument(
         "--before", type=Path, metavar="FILE", help="show beside them what was saved there"
+    )
+    return parser
+
+
+def _tools_arguments(kinds: Kinds) -> ArgumentParser:
+    parser = kinds.add_parser(
+        "tools",
+        help=f"what a customer gets while a model uses tools badly or a tool fails, in "
+        f"{len(scripted_tools.LINES) - 1} ways; exit code 1 when one of them is bad. On servers "
+        "of its own",
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="these lines, by name (all)"
     )
     return parser
 
@@ -329,11 +347,16 @@ def measure_injection(options: dict[str, Any]) -> Result:
     return figures, injection.table(figures)
 
 
+def _named(names: Sequence[str], known: Mapping[str, T], what: str) -> list[T]:
+    """Return those of these names; all, where there are none. Raises CommandError."""
+    if unknown := [name for name in names if name not in known]:
+        raise CommandError(f"There is no {what} {unknown[0]!r}; there are: {'; '.join(known)}.")
+    return [known[name] for name in names] or list(known.values())
+
+
 def measure_faults(options: dict[str, Any]) -> Result:
     """Ask an ordinary question while the server has each fault."""
-    if unknown := [name for name in options["only"] if name not in BY_NAME]:
-        raise CommandError(f"There is no fault {unknown[0]!r}; there are: {'; '.join(BY_NAME)}.")
-    chosen = [BY_NAME[name] for name in options["only"]] or FAULTS
+    chosen = _named(options["only"], BY_NAME, "fault")
     before = fault_verdicts.saved(options["before"]) if options["before"] else None
     call_command("migrate", verbosity=0)
     with progress_bar("faults") as watch:
@@ -341,3 +364,12 @@ def measure_faults(options: dict[str, Any]) -> Result:
     if options["save"]:
         fault_verdicts.save(figures, options["save"])
     return figures, fault_verdicts.table(figures, before)
+
+
+def measure_tools(options: dict[str, Any]) -> Result:
+    """Ask for a refund while the model uses tools in each way."""
+    chosen = _named(options["only"], scripted_tools.BY_NAME, "line")
+    call_command("migrate", verbosity=0)
+    with progress_bar("lines") as watch:
+        figures = tool_turns.figures(tool_turns.measure(chosen, watch))
+    return figures, tool_turns.table(figures)

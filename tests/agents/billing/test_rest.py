@@ -42,7 +42,7 @@ def made(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
         def make(address: str) -> RestBilling:
             settings.BILLING_API_URL, settings.BILLING_API_KEY = address, KEY
             system = RestBilling()
-            stack.enter_context(system._client)
+            stack.callback(system.close)
             return system
 
         yield make

@@ -1,6 +1,5 @@
 """Bench: tools of these tests alone, and steps at which they are called."""
 
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from pydantic import Field
 
 from agents.llm.journal import Subject
 from agents.llm.model import Model
-from agents.llm.requests import ToolCall
 from agents.models import Envelope, Price, Step
 from agents.names import Role
 from agents.steps.records import Claim
@@ -28,7 +26,8 @@ from agents.tools.tool import (
     tool,
 )
 from agents.tools.toolbox import Toolbox
-from assistant.lab.model_server import Response
+from assistant.lab.scripted_tools import asks as asks
+from assistant.lab.scripted_tools import want as want
 from tests.agents.claiming import claimed
 
 ROLE = Role.EVALUATOR
@@ -165,28 +164,9 @@ def again(claim: Claim) -> Claim:
     return claimed(claim.envelope_id, claim.number)
 
 
-def want(name: str, number: int = 1, /, **arguments: Any) -> ToolCall:
-    """Return a call that a model wants."""
-    return ToolCall(f"call_{number}", name, json.dumps(arguments))
-
-
 def outcomes(toolbox: Toolbox) -> list[tuple[str, str]]:
     """Return what each call of this attempt came to."""
     return [(run.tool, run.outcome) for run in toolbox.runs]
-
-
-def asks(*calls: ToolCall, text: str = "") -> Response:
-    """Return a reply that wants these tools called."""
-    wanted = [
-        {
-            "index": place,
-            "id": each.id,
-            "type": "function",
-            "function": {"name": each.name, "arguments": each.arguments},
-        }
-        for place, each in enumerate(calls)
-    ]
-    return Response(text, finish="tool_calls", tool_calls=wanted)
 
 
 def model_at(claim: Claim, max_tokens: int = 100_000) -> Model:
