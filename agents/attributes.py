@@ -135,6 +135,7 @@ class RefundForm(Value):
     amount: str = ""  # a decimal number, in the currency of the plan
     reason: Literal["", "overcharge", "service_outage", "within_cooling_off", "other"] = ""
     description: str = ""  # what happened, in the customer's own words
+    is_asked: bool = False  # False: a model asked something, and no rules ask for what is missing
     # All of it was shown in the last turn, and a yes opens the case.
     is_shown: bool = False
     # Numbers of the invoices that can be refunded, by which an answer is told from a question.

@@ -59,7 +59,6 @@ LONELY = {
     "agents.llm.draft": "a text on its way, as the agent that shows it has a stream",
     "agents.llm.fragments": "a judgement with figures of its own",
     "agents.management.commands.trace": "a command",
-    "agents.tools.loop": "how a role works with tools",
     "agents.steps.preload": "loads what no other process needs",
     "assistant.appearance": "what the settings of the admin are made of",
     "assistant.celery": "Celery looks for it",

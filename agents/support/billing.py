@@ -16,7 +16,7 @@ from agents.llm.history import day, history_blocks
 from agents.llm.model import Model
 from agents.names import Role
 from agents.support.dialogue.account import OPENED, Account
-from agents.support.dialogue.refund_form import FormTalk, Told
+from agents.support.dialogue.refund_form import FormTalk, Told, left_alone
 from agents.support.dialogue.replies import named
 from agents.support.dialogue.utterance import BUTTONS, Utterance
 from agents.tools import loop, toolbox
@@ -25,6 +25,7 @@ from prompts.prompt import Prompt
 
 PROMPT = Prompt("billing", "language", "today", "flags", "tone", "history", "request")
 RECENT = 12  # messages
+ASKS = ("?", "\uff1f")
 # What was looked up in tables is as sure as they are; of the account alone, whether it answers is
 # not known.
 WRITTEN_CONFIDENCE, SHOWN_CONFIDENCE = 0.9, 0.5
@@ -68,7 +69,7 @@ def serve(view: Request, llm: Model) -> Writes:
     return {
         "response": answer.with_failures(view.language),
         "generation_confidence": WRITTEN_CONFIDENCE,
-        **(_updates(view) if _opened() else {}),
+        **_updates(view, _waiting(view, answer)),
     }
 
 
@@ -111,9 +112,9 @@ def _told(view: Request, account: Account) -> Told:
         cases=tuple(account.cases),
     )
     talk = FormTalk(account, said, today=view.current_time[:10])
-    if form is None and said.wish not in {"", "refund"}:
-        return _answered(said, account, view)
-    if form is None:
+    if form is None or not form.is_asked:
+        if said.wish not in {"", "refund"}:
+            return _answered(said, account, view)
         goes_on = view.last_agent == Role.BILLING and bool(said.sums or said.named_reasons)
         if said.wish or goes_on:
             return talk.reply(_begun(view, said, account) if goes_on else RefundForm())
@@ -172,6 +173,19 @@ def _cases(said: Utterance, account: Account, last_case: str) -> list[str]:
     return lines or [Phrase.NO_CASES.in_language(said.language)]
 
 
+def _waiting(view: Request, answer: loop.Answer) -> RefundForm | None:
+    """The form after an answer of a model: where it asks, a yes or a sum alone is a reply to it."""
+    if _opened():
+        return None
+    form = view.refund_form or RefundForm()
+    if not any(mark in answer.text for mark in ASKS):
+        return left_alone(form) if view.refund_form else None
+    listed = [run.result for run in answer.runs if run.tool == "get_invoices" and run.result]
+    invoices = [row["invoice"] for rows in listed for row in rows] or form.invoices
+    changes = {"is_shown": False, "turns_beside": 0, "invoices": list(dict.fromkeys(invoices))}
+    return form.model_copy(update=changes)
+
+
 def _opened() -> list[dict[str, Any]]:
     """The cases that this turn opened, whichever attempt at it did."""
     done = toolbox.at_hand().effects()
@@ -189,7 +203,7 @@ def _updates(
     number = opened[-1] if opened else view.billing_case_id
     before = view.context_flags.get(REFUND_IN_PROGRESS, False)
     is_undecided = before if cases is None else cases.get(number) == OPENED
-    is_open = bool(opened or form or is_undecided)
+    is_open = bool(opened or (form and form.is_asked) or is_undecided)
     if not (opened or form or view.refund_form or is_open != before):
         return {}
     updates = StateUpdates(

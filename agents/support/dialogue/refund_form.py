@@ -71,9 +71,8 @@ class FormTalk:
 
     def ask(self, form: RefundForm) -> Told:
         """Ask for what is missing, with what there is to choose from; or for a yes to all of it."""
-        form = form.model_copy(
-            update={"turns_beside": 0, "is_shown": False, "invoices": list(self._account.invoices)}
-        )
+        changes = {"is_asked": True, "is_shown": False, "turns_beside": 0}
+        form = form.model_copy(update=changes | {"invoices": list(self._account.invoices)})
         if not self._account.refundable:
             return Told([*self._problems, self._say(Phrase.NOTHING_TO_REFUND)])
         if form.invoice and form.amount and form.reason:

@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from agents.attributes import RefundForm
 from agents.billing.models import RefundCase
 from agents.contract import REGISTRY, Result
 from agents.names import Role
 from agents.steps import presence
 from agents.steps.records import Claim
+from agents.support.dialogue.replies import answers
 from agents.tools import toolbox as toolbox_module
 from agents.tools.toolbox import Toolbox
 from tests.agents.billing.accounts import account
@@ -55,8 +57,30 @@ def test_the_model_opens_a_case_and_the_conversation_hears_of_it(
 
 
 def test_nothing_is_remembered_where_nothing_was_opened(models: Scripted, claim: Claim) -> None:
-    models.says("billing", Response("Which invoice is it?"))
+    models.says("billing", Response("You have the plan M."))
     assert "state_updates" not in said(claim, models).writes
+
+
+def test_where_the_model_asks_a_yes_or_a_number_alone_is_its_answer(
+    models: Scripted, claim: Claim
+) -> None:
+    models.says("billing", asks(want("get_invoices")), Response("Is it INV-u123, 45 PLN?"))
+    kept = said(claim, models).writes["state_updates"]
+    form = RefundForm.model_validate(kept["refund_form"])
+    assert kept["context_flags"] == {"refund_in_progress": False}
+    assert (form.invoices, form.is_asked) == (["INV-u123"], False)
+    assert all(answers(text, form) for text in ("tak", "INV-u123", "40 PLN"))
+
+
+def test_an_open_form_that_a_model_goes_on_with_takes_no_yes_by_rules(
+    models: Scripted, claim: Claim
+) -> None:
+    models.says("billing", Response("All right."))
+    form = RefundForm(invoice="INV-u123", is_asked=True, is_shown=True).model_dump()
+    kept = said(claim, models, refund_form=form)
+    assert "state_updates" in kept.writes
+    left = kept.writes["state_updates"]["refund_form"]
+    assert (left["is_shown"], left["turns_beside"]) == (False, 1)
 
 
 def test_the_model_is_shown_the_last_twelve_messages_and_the_flags(
