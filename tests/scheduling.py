@@ -12,6 +12,7 @@ DOCENTS = {
     "test_ingest_crashes": "rules",
     "test_refusals": "rules",
     "test_asker_crashes": "thinker",
+    "test_billing": "thinker",
     "test_crash_matrix": "thinker",
     "test_fairness": "thinker",
     "test_scenarios": "thinker",

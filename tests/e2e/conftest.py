@@ -224,7 +224,7 @@ def stack(server: Sensible, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "FAILPOINTS": str(deaths),
         "SWITCHES": str(switches),
         "PYTHONPATH": str(FAILPOINTS),
-        "ROUTES": "documentation,fallback",
+        "ROUTES": "documentation,billing,fallback",
         "ENRICHMENT_MODEL": "fake@scripted",
         "TURN_DEADLINE_SECONDS": "600",
         "RESPONSE_TIMEOUT": "300",
