@@ -73,6 +73,18 @@ class ChatRequest(serializers.Serializer[Any]):
     )
 
 
+ASKED = OpenApiExample(
+    "A question",
+    value={"message": "How do I book a trip?", "session_id": "visitor-17"},
+    request_only=True,
+)
+ASKED_OF_ONE = OpenApiExample(
+    "A question to one of several assistants",
+    value={"message": "What does roaming cost in zone 2?", "assistant": "telecom"},
+    request_only=True,
+)
+
+
 class Usage(BaseModel):
     """What a turn took; `cost` in US dollars, null when it is not known."""
 
@@ -124,6 +136,7 @@ class ChatView(APIView):
                 description="Sent again with the same key, a message begins no other turn.",
             )
         ],
+        examples=[ASKED, ASKED_OF_ONE],
     )
     def post(self, request: Request) -> Response:
         """Answer a message from the documents."""

@@ -249,3 +249,11 @@ def test_who_asks_by_code_gets_the_errors_of_the_api(two: Any) -> None:
         ask("Hello?", Asker(None), session="s", assistant="telecom")
     with pytest.raises(UnknownAssistant):
         ask("Hello?", Asker(None, bound="bank"), assistant="telecom")
+
+
+def test_the_schema_tells_of_the_field_and_shows_it(client: Client) -> None:
+    schema = client.get("/api/schema/", {"format": "json"}).json()
+    body = schema["paths"]["/api/chat/"]["post"]["requestBody"]["content"]["application/json"]
+    shown = [example["value"] for example in body["examples"].values()]
+    assert {"message": "What does roaming cost in zone 2?", "assistant": "telecom"} in shown
+    assert "assistant" in schema["components"]["schemas"]["ChatRequest"]["properties"]
