@@ -10,10 +10,12 @@ import uuid
 from collections.abc import AsyncIterator
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 import redis.asyncio
 from asgiref.sync import sync_to_async
 from django.db import connection
+from django.db.models import Exists
 from django.http import Http404, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
@@ -23,7 +25,7 @@ from rest_framework.request import Request
 from conversations import page
 from conversations.api import MessagesQuery, owned_conversation, said_message
 from conversations.errors import UnknownMessage
-from conversations.handover import bell
+from conversations.handover import UNENDED, bell
 from conversations.models import Conversation, Message
 from conversations.services import messages_after
 from conversations.stream import (
@@ -41,13 +43,13 @@ from conversations.stream import (
 # A stream ends after this; who still follows comes back by itself.
 LONGEST_SECONDS = 900.0
 MOST_AT_ONCE = 100
-FORGOTTEN = "forgotten"
+FORGOTTEN = {"status": "forgotten", "taken": False}
 EXAMPLE = """id: 6c2b7a8e-6d7e-4f0b-8b5e-3f1f0a4e9d21
 event: message
 data: {"id": "6c2b7a8e-6d7e-4f0b-8b5e-3f1f0a4e9d21", "author": "staff", "text": "Hello", ...}
 
 event: status
-data: {"status": "with_staff"}
+data: {"status": "with_staff", "taken": true}
 
 """
 
@@ -72,8 +74,8 @@ class ConversationEventsView(StreamView):
         """Follow a conversation, named by its `session_id` or its id.
 
         `message` brings what `GET …/messages/` lists, with the message's id as its own. `status`
-        is told at the beginning and whenever it changes: `with_staff` while a person answers. A
-        stream ends after 15 minutes; come back with Last-Event-ID.
+        is told at the beginning and whenever it changes: `with_staff` while a person answers, and
+        whether one has `taken` it. A stream ends after 15 minutes; come back with Last-Event-ID.
         """
         conversation = _conversation(request, name)
         after = _last_heard(request)
@@ -112,15 +114,16 @@ async def _events(
 ) -> AsyncIterator[bytes]:
     """Yield what was said after a message, and then what is said."""
     stream, until = bell(conversation.pk), time.monotonic() + LONGEST_SECONDS
-    heard, told = await _latest(client, stream), ""
+    heard = await _latest(client, stream)
+    told: dict[str, Any] = {}
     while told != FORGOTTEN and time.monotonic() < until:
-        messages, status = await news(conversation, after)
+        messages, state = await news(conversation, after)
         for message in messages:
             after = message.pk
             yield event("message", said_message(message).model_dump_json(), str(after))
-        if status != told:
-            told = status
-            yield event("status", json.dumps({"status": told}))
+        if state != told:
+            told = state
+            yield event("status", json.dumps(told))
         if len(messages) == MOST_AT_ONCE:
             continue
         if rings := await read(client, stream, heard, block=LONGEST_BLOCK_MS):
@@ -138,11 +141,15 @@ async def _latest(client: redis.asyncio.Redis, stream: str) -> str:
 
 
 @sync_to_async
-def news(conversation: Conversation, after: uuid.UUID | None) -> tuple[list[Message], str]:
-    """Return what was said after a message, and the status now."""
+def news(
+    conversation: Conversation, after: uuid.UUID | None
+) -> tuple[list[Message], dict[str, Any]]:
+    """Return what was said after a message, and how it stands now."""
+    is_taken = Exists(conversation.handovers.filter(**UNENDED, assigned__isnull=False))
+    state = Conversation.objects.filter(pk=conversation.pk).annotate(taken=is_taken)
     try:
-        status = Conversation.objects.filter(pk=conversation.pk).values_list("status", flat=True)
-        return messages_after(conversation, after, most=MOST_AT_ONCE), status.get()
+        messages = messages_after(conversation, after, most=MOST_AT_ONCE)
+        return messages, dict(state.values("status", "taken").get())
     except (Conversation.DoesNotExist, UnknownMessage):
         return [], FORGOTTEN
     finally:

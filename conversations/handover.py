@@ -23,7 +23,7 @@ from conversations.errors import RefusedHandover
 from conversations.models import Conversation, Handover, Message, Notification
 
 Author = Message.Author
-OPEN = {"returned": None, "closed": None}
+UNENDED = {"returned": None, "closed": None}
 
 
 def begin(conversation: Conversation, why: Handover.Why, by: User | None = None) -> Handover:
@@ -59,7 +59,9 @@ def channels() -> Iterator[Notification.Channel]:
 
 def hear(conversation: Conversation, message: Message) -> None:
     """Note that the user of a locked conversation with staff said something."""
-    conversation.handovers.filter(**OPEN, waiting_since=None).update(waiting_since=message.created)
+    conversation.handovers.filter(**UNENDED, waiting_since=None).update(
+        waiting_since=message.created
+    )
     ring(conversation.pk)
 
 

@@ -24,7 +24,7 @@ from conversations.models import Handover, Message
 from conversations.services import checked
 from knowledge.read_only_admin import RecordAdmin
 
-OPEN = Q(returned=None, closed=None)
+OPEN = Q(**handover.UNENDED)
 OPEN_BOXES = ("new", "mine", "waiting")
 CHANGE = "conversations.change_handover"
 # Of a long conversation, the latest.
@@ -63,6 +63,7 @@ class HandoverAdmin(RecordAdmin):
     """Inbox: conversations with staff. Who may change them answers, who may view them reads."""
 
     record_template = "conversations/handover.html"
+    change_form_template = "conversations/handover_page.html"
     list_before_template: Any = "conversations/boxes.html"
     list_display = ("began", "waits", "unread", "assigned", "why", "requested")
     list_display_links = ("began",)
@@ -114,7 +115,6 @@ class HandoverAdmin(RecordAdmin):
         shown = {
             "may_answer": may_answer,
             "unsent": unsent.pop(object_id, ""),
-            "show_delete": False,
         }
         request.session.modified = request.session.modified or bool(shown["unsent"])
         if row is not None and may_answer:

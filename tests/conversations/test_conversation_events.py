@@ -130,7 +130,9 @@ def test_what_is_said_arrives_while_it_is_said(
     following: Following, shop: User, anna: User, row: Handover
 ) -> None:
     followed = following(key(shop), "visitor-17", last(row))
-    assert followed.next()["data"] == {"status": "with_staff"}
+    assert followed.next()["data"] == {"status": "with_staff", "taken": False}
+    handover.take(row.pk, anna)
+    assert followed.next()["data"] == {"status": "with_staff", "taken": True}
     message = handover.say(row.pk, anna, "Hello")
     told = followed.next()
     assert (told["event"], told["id"]) == ("message", str(message.pk))
@@ -138,7 +140,7 @@ def test_what_is_said_arrives_while_it_is_said(
     ask("It is about invoice 7.", Asker(shop), session="visitor-17")
     assert followed.next()["data"]["text"] == "It is about invoice 7."
     handover.give_back(row.pk, anna, seen=_newest(row).created, note="secret")
-    assert followed.next()["data"] == {"status": "open"}
+    assert followed.next()["data"] == {"status": "open", "taken": False}
 
 
 def _newest(row: Handover) -> Message:
@@ -192,7 +194,7 @@ def test_a_forgotten_conversation_ends_its_stream(
     followed = following(key(shop), "visitor-17", last(row))
     followed.next()
     forget(row.conversation)
-    assert followed.next()["data"] == {"status": "forgotten"}
+    assert followed.next()["data"] == {"status": "forgotten", "taken": False}
     assert followed.next() == {}
 
 

@@ -1,7 +1,5 @@
 /* Talk: shows what is said in a conversation while it is said, to its user and to staff. An event
    only says that there is something new; it is taken from the page itself, fetched once more. */
-"use strict";
-
 const followed = document.querySelector("[data-follow]");
 const AGAIN_MS = 15000;
 let fetching = null;
@@ -92,4 +90,7 @@ words?.addEventListener("keydown", (event) => {
   const button = document.getElementById(words.dataset.send ?? "");
   words.form.requestSubmit(button);
 });
-document.querySelector("#said > :last-child")?.scrollIntoView({ block: "nearest" });
+// After the field that has the focus was scrolled to.
+window.addEventListener("load", () => {
+  document.querySelector("#said > :last-child")?.scrollIntoView({ block: "nearest" });
+});
