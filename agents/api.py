@@ -1,21 +1,17 @@
-"""API for operators: queues, usage, and metrics for Prometheus."""
+"""API for operators: queues and usage."""
 
 from datetime import timedelta
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
 from django.utils.timezone import now
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 from drf_spectacular.utils import extend_schema
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from rest_framework import serializers
 from rest_framework.permissions import IsAdminUser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agents.trace.metrics import exposition, overview
+from agents.trace.metrics import overview
 from agents.trace.queues import State
 from agents.trace.usage import PARTS, figures
 
@@ -146,10 +142,3 @@ class QueuesView(APIView):
     def get(self, request: Request) -> Response:
         """Return the turns under way and every queue as it is now."""
         return Response(OverviewSerializer(overview()).data)
-
-
-@require_safe
-@never_cache
-def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer Prometheus; no key needed, and nothing in it of what was said."""
-    return HttpResponse(exposition(), content_type=CONTENT_TYPE_PLAIN_0_0_4)

@@ -1,6 +1,7 @@
 """Environment: reads server addresses and model settings from it, or says what is wrong."""
 
 import re
+from base64 import b64decode
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -42,6 +43,7 @@ def explained(error: EnvError) -> str:
     return "\n".join(f"{name}: {' '.join(map(str, lines))}" for name, lines in by_name.items())
 
 
+ENCODED_SECRET = "whsec_"  # noqa: S105 how such a secret begins
 MAIL_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+\Z")
 # So much alike, by difflib's ratio, two names are one with a slip of the pen: "PARSE_SECOND".
 ALIKE = 0.9
@@ -132,6 +134,17 @@ def opening_hours(text: str) -> OpeningHours:
         return OpeningHours.parse(text)
     except ValueError as error:
         refuse("OPENING_HOURS", str(error))
+
+
+def signing_key(secret: str) -> bytes:
+    """Return the key that a secret names: what is base64 behind `whsec_`, or the text itself."""
+    encoded = secret.removeprefix(ENCODED_SECRET)
+    if encoded == secret:
+        return secret.encode()
+    try:
+        return b64decode(encoded, validate=True)
+    except ValueError:
+        refuse("HANDOVER_WEBHOOK_SECRET", f"is not base64 behind {ENCODED_SECRET}")
 
 
 def refuse_unreachable_staff(webhook: str, emails: Iterable[str], mail: str) -> None:

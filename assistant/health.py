@@ -1,13 +1,21 @@
-"""Health: whether this process is alive, and whether a turn could run to its end."""
+"""Health: whether this process is alive, whether a turn could run to its end, and figures."""
 
 import logging
+from collections.abc import Iterable
 
 import redis
 from django.db import Error, connection
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from agents.steps import events, presence
 from agents.trace import queues
+from agents.trace.metrics import exposition
+from conversations.handover import figures
 
 log = logging.getLogger(__name__)
 
@@ -47,3 +55,33 @@ def missing_parts() -> list[str]:
         log.warning("readiness: %s", error)
         problems.append("Redis does not answer.")
     return problems
+
+
+@require_safe
+@never_cache
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Answer Prometheus; no key needed, and nothing in it of what was said."""
+    return HttpResponse(exposition(HandoverCollector()), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+class HandoverCollector(Collector):
+    """Counts anew, whenever it is collected, the conversations that are with staff."""
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield their metrics; none when PostgreSQL is away."""
+        try:
+            counted = figures()
+        except Error:
+            return []
+        states = GaugeMetricFamily(
+            "docent_handovers", "Conversations that are with staff.", labels=["state"]
+        )
+        for state, count in counted.states.items():
+            states.add_metric([state], count)
+        oldest = "How long the user waits who waits longest for staff."
+        untold = "Handovers of which staff could not be told in one of the ways that are set."
+        return [
+            states,
+            GaugeMetricFamily("docent_handover_oldest_seconds", oldest, value=counted.oldest),
+            GaugeMetricFamily("docent_handovers_untold", untold, value=counted.untold),
+        ]

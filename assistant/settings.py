@@ -26,6 +26,7 @@ from assistant.environment import (
     refuse,
     refuse_unreachable_staff,
     resolved,
+    signing_key,
 )
 from assistant.local import shared_servers
 from assistant.local.paths import state_folder
@@ -145,7 +146,7 @@ BILLING_API_KEY: str = env.str("BILLING_API_KEY", "")
 # Handing over to a person.
 HANDOVER: bool = env.bool("HANDOVER", False)
 HANDOVER_WEBHOOK: str = env.str("HANDOVER_WEBHOOK", "")
-HANDOVER_WEBHOOK_SECRET: str = env.str("HANDOVER_WEBHOOK_SECRET", "")
+_webhook_secret: str = env.str("HANDOVER_WEBHOOK_SECRET", "")
 HANDOVER_EMAIL: list[str] = env.list("HANDOVER_EMAIL", [])
 _opening_hours: str = env.str("OPENING_HOURS", "")
 EMAIL_URL: str = env.str("EMAIL_URL", "")
@@ -172,6 +173,7 @@ try:
     BILLING_API_URL = http_address("BILLING_API_URL", BILLING_API_URL)
     OPENING_HOURS = opening_hours(_opening_hours)
     _mail = mail_server(EMAIL_URL)
+    HANDOVER_WEBHOOK_KEY = signing_key(_webhook_secret)
     refuse_unreachable_staff(HANDOVER_WEBHOOK, HANDOVER_EMAIL, EMAIL_URL)
     for _route in ROUTES:
         if _route not in list(Route):

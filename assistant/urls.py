@@ -23,5 +23,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("healthz", health.alive),
     path("readyz", health.ready),
-    path("metrics", api.metrics),
+    path("metrics", health.metrics),
 ]

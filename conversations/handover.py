@@ -7,12 +7,14 @@ watches to look again; one that is lost costs seconds.
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Count, Min, Q
 from django.utils.timezone import now
 
 from agents import envelopes
@@ -168,6 +170,29 @@ def _held(handover_id: int, by: User | None = None) -> Iterator[Handover]:
 def _assign(row: Handover, by: User) -> None:
     if row.assigned is None:
         row.assigned, row.taken = by, now()
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Conversations with staff: how many wait to be taken, for staff, and for their user."""
+
+    states: dict[str, int]
+    oldest: float  # seconds that the user waits who waits longest
+    untold: int  # of which staff could not be told, in one way at least
+
+
+def figures() -> Figures:
+    """Count the conversations that are with staff now."""
+    rows = Handover.objects.filter(**UNENDED)
+    counts = rows.aggregate(
+        new=Count("pk", filter=Q(assigned=None)),
+        waiting=Count("pk", filter=Q(assigned__isnull=False, waiting_since__isnull=False)),
+        answered=Count("pk", filter=Q(assigned__isnull=False, waiting_since=None)),
+    )
+    since = rows.aggregate(since=Min("waiting_since"))["since"]
+    oldest = max(0.0, (now() - since).total_seconds()) if since else 0.0
+    untold = rows.filter(notifications__sent=None, notifications__error__gt="")
+    return Figures(counts, oldest, untold.distinct().count())
 
 
 def bell(conversation_id: uuid.UUID) -> str:

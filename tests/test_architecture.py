@@ -64,6 +64,7 @@ LONELY = {
     "assistant.celery": "Celery looks for it",
     "assistant.lab.retrieval_chart": "the picture of a measurement",
     "assistant.logs": "needed by the settings",
+    "conversations.notifications": "what is told to other servers, by a process of its own",
     "conversations.conversation_events": "the events of a conversation over HTTP",
     "conversations.assistant_admin": "Django looks for admin.py, which holds another concept",
     "conversations.stream": "the events of a turn over HTTP, without Django REST framework",

@@ -79,10 +79,11 @@ class OverviewCollector(Collector):
         return [servers, *_of_turns(state), *_of_queues(state.queues), *_of_tools(state.tools)]
 
 
-def exposition() -> bytes:
-    """Return the metrics as text, in UTF-8."""
+def exposition(*others: Collector) -> bytes:
+    """Return the metrics, and those of `others`, as text in UTF-8."""
     registry = CollectorRegistry()
-    registry.register(OverviewCollector())
+    for collector in (OverviewCollector(), *others):
+        registry.register(collector)
     return generate_latest(registry)
 
 

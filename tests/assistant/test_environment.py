@@ -19,6 +19,7 @@ from assistant.environment import (
     postgres_options,
     profile,
     refuse_unreachable_staff,
+    signing_key,
     unknown_names,
 )
 
@@ -160,6 +161,14 @@ def test_staff_who_could_not_be_told_stop_the_start(
 ) -> None:
     with pytest.raises(EnvError, match=reason):
         refuse_unreachable_staff(webhook, emails, mail="")
+
+
+def test_a_secret_is_a_text_or_base64_that_says_so() -> None:
+    assert signing_key("whsec_c2VjcmV0") == b"secret"
+    assert signing_key("secret") == b"secret"
+    assert signing_key("") == b""
+    with pytest.raises(EnvError, match="HANDOVER_WEBHOOK_SECRET: is not base64"):
+        signing_key("whsec_no base64")
 
 
 def test_hours_that_cannot_be_read_stop_the_start_with_the_reason() -> None:

@@ -17,6 +17,7 @@ from agents.steps import shutdown, sweeper
 from agents.steps.preload import preload
 from assistant.celery import app
 from assistant.local.processes import python, supervise
+from conversations import notifications
 from knowledge.identifiers import INGEST_QUEUE
 
 SWEEPER, INGEST = "sweeper", "ingest"
@@ -56,7 +57,7 @@ class Command(BaseCommand):
         if options["together"]:
             names = names or list(NAMES)
         if names == [SWEEPER]:
-            sweeper.run()
+            sweep()
         elif options["together"] or len(names) == 1:
             consume(names)
         else:
@@ -87,11 +88,17 @@ def command(*names: str) -> list[str]:
     return python("workers", *names)
 
 
+def sweep() -> None:
+    """Do what no queue asks for, until told to stop: sweep, and tell staff who waits for them."""
+    notifications.start()
+    sweeper.run()
+
+
 def consume(names: Sequence[str]) -> None:
     """Listen to the queues of these roles until told to stop; threads as many as configured."""
     if SWEEPER in names:
         names = [name for name in names if name != SWEEPER]
-        threading.Thread(target=sweeper.run, name=SWEEPER, daemon=True).start()
+        threading.Thread(target=sweep, name=SWEEPER, daemon=True).start()
     roles = [Role(name) for name in names if name != INGEST]
     shutdown.install()
     # Before anybody hears that this process listens: `up` says then that Docent is ready.

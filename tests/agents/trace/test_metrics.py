@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from agents.names import Role
 from agents.steps import presence
 from agents.trace import metrics
+from assistant import health
 from tests.conftest import Begin
 
 
@@ -46,6 +47,7 @@ def test_metrics_without_postgresql_say_so(client: Client, monkeypatch: pytest.M
         raise OperationalError
 
     monkeypatch.setattr(metrics, "overview", away)
+    monkeypatch.setattr(health, "figures", away)
     assert samples(client) == {("docent_server_up", "postgresql"): 0}
 
 
