@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -20,7 +20,7 @@ from unfold.decorators import display
 from conversations import handover
 from conversations.answers import answer_html, by_marker
 from conversations.errors import ConversationError
-from conversations.models import Handover, Message
+from conversations.models import Handover, Message, Notification
 from conversations.services import checked
 from knowledge.read_only_admin import RecordAdmin
 
@@ -65,7 +65,7 @@ class HandoverAdmin(RecordAdmin):
     record_template = "conversations/handover.html"
     change_form_template = "conversations/handover_page.html"
     list_before_template: Any = "conversations/boxes.html"
-    list_display = ("began", "waits", "unread", "assigned", "why", "requested")
+    list_display = ("began", "waits", "unread", "assigned", "why", "requested", "told")
     list_display_links = ("began",)
     list_filter = (Box, "why")
     list_select_related = ("conversation", "assigned")
@@ -80,7 +80,11 @@ class HandoverAdmin(RecordAdmin):
         """Conversations with staff, with their first words and how many nobody read."""
         first = Message.objects.filter(conversation=OuterRef("conversation")).order_by("created")
         rows: QuerySet[Handover] = super().get_queryset(request)
-        return rows.annotate(first_words=Subquery(first.values("text")[:1]), unread_count=_unread())
+        return rows.annotate(
+            first_words=Subquery(first.values("text")[:1]),
+            unread_count=_unread(),
+            untold=Exists(_untold(OuterRef("pk"))),
+        )
 
     def get_ordering(self, request: HttpRequest) -> tuple[Any, ...]:
         """Who waits for us comes first, the longest first; what has ended, the latest first."""
@@ -130,7 +134,7 @@ class HandoverAdmin(RecordAdmin):
             "conversation": row.conversation,
             "said": said,
             "last": said[-1]["message"] if said else None,
-            "troubles": row.notifications.exclude(error="").filter(sent=None),
+            "troubles": _untold(row.pk),
         }
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -180,6 +184,11 @@ class HandoverAdmin(RecordAdmin):
             return "us", f"for us, {timesince(row.waiting_since, depth=1)}"
         return "user", "for the user"
 
+    @display(description="Staff told", boolean=True)
+    def told(self, row: Any) -> bool:
+        """Whether no way of telling staff has failed."""
+        return not row.untold
+
     @display(description="Unread", ordering="unread_count")
     def unread(self, row: Any) -> int | str:
         """Number of messages that who is assigned has not read."""
@@ -223,6 +232,11 @@ def shown(message: Message) -> dict[str, Any]:
         "route": payload.get("route"),
         "cited": citations,
     }
+
+
+def _untold(handover_id: Any) -> QuerySet[Notification]:
+    """Return the notifications of a handover that could not be sent, or not yet."""
+    return Notification.objects.filter(handover=handover_id, sent=None).exclude(error="")
 
 
 def _unread() -> Subquery:
