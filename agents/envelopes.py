@@ -16,7 +16,7 @@ from agents.attributes import ADAPTERS, MEMORY, Persona
 from agents.errors import AgentError
 from agents.models import Envelope, Step
 from agents.names import Role, Status
-from agents.routing import ANSWER, Stage
+from agents.routing import ANSWER, Stage, overdue
 from agents.steps import faults
 from agents.steps.doorbell import ring_command
 from agents.steps.events import event_commands, send
@@ -130,12 +130,19 @@ def quarantine(envelope: Envelope, step: Step, error: Exception) -> None:
 
 
 def expire(envelope_id: uuid.UUID) -> bool:
-    """End a turn whose deadline has passed; False when it has not, has ended, or is locked."""
+    """End a turn whose deadline has passed; False when it has not, has ended, or is locked.
+
+    An answer that was to be read, or written anew, goes out as it is.
+    """
     with transaction.atomic():
         unlocked = Envelope.objects.select_for_update(skip_locked=True)
         envelope = unlocked.filter(pk=envelope_id).first()
         if envelope is None or envelope.ended or envelope.deadline >= now():
             return False
+        if best := overdue(envelope.payload):
+            envelope.payload |= best
+            end(envelope, Status.COMPLETED)
+            return True
         code = faults.record(DeadlineError(), role="manager", envelope=envelope)
         _respond(envelope, Phrase.EXPIRED, error_id=code)
         end(envelope, Status.EXPIRED, error_id=code)

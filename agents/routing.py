@@ -298,13 +298,16 @@ def response(payload: Payload) -> Decision:
     """An answer is checked before anyone sees it; a better one before it is not given up."""
     request = _clarify(payload, Role.RESPONSE)
     best = payload.get("best_answer") or {}
-    if request and best.get("answer_worth"):
+    if request and _is_worth(best):
         return _with_reservations(best)
     return request or _send(Role.QUALITY)
 
 
 def quality(payload: Payload) -> Decision:
-    """Approved answers go out; others go back, at most MAX_QUALITY_RETRIES times."""
+    """Approved answers go out; others go back, at most MAX_QUALITY_RETRIES times.
+
+    One that came back as it was before would not become another.
+    """
     if request := _clarify(payload, Role.QUALITY):
         return request
     decision = payload.get("quality_decision")
@@ -313,12 +316,37 @@ def quality(payload: Payload) -> Decision:
         is_worse = _gain(payload, best) < -CLEARLY_LESS
         return _with_reservations(best) if is_worse else _end(Stage.QUALITY, Status.COMPLETED)
     returns = payload.get("quality_returns", 0)
-    if returns >= settings.MAX_QUALITY_RETRIES:
+    if returns >= settings.MAX_QUALITY_RETRIES or _is_same(payload):
         return _with_reservations(best)
     notes = {"best_answer": best, "quality_returns": returns + 1}
     if decision == "research":
         return _search_again(payload, payload.get("quality_analysis", ""), **notes)
     return _send(Role.RESPONSE, **notes)
+
+
+def overdue(payload: Payload) -> dict[str, Any]:
+    """Return what a turn ends with that has no time left; empty where nothing was answered.
+
+    The best answer there was, or the first one, which nobody looked at but a program.
+    """
+    answer = payload.get("best_answer") or {}
+    unread = payload["stage"] == Stage.QUALITY and not payload.get("quality_decision")
+    if unread and payload.get("citations_used"):
+        answer = {name: payload.get(name) for name in ANSWER}
+    elif not _is_worth(answer):
+        return {}
+    return _with_reservations(answer).notes | {"stage": Stage.QUALITY}
+
+
+def _is_worth(answer: Payload) -> bool:
+    """Whether anything of an answer holds."""
+    return bool(answer.get("answer_worth"))
+
+
+def _is_same(payload: Payload) -> bool:
+    """Whether an answer is the one that was sent back before."""
+    before = payload.get("best_answer")
+    return before is not None and payload.get("response") == before["response"]
 
 
 def _with_reservations(answer: dict[str, Any]) -> Decision:

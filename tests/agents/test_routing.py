@@ -361,6 +361,20 @@ def test_an_answer_that_is_clearly_worth_less_does_not_replace_the_one_before(
     assert ended.notes.get("response") == sent
 
 
+def test_an_answer_that_comes_back_as_it_was_is_not_sent_back_again() -> None:
+    ended = after(
+        Stage.QUALITY,
+        quality_decision="regenerate",
+        quality_returns=1,
+        quality_score=0.3,
+        answer_worth=0.9,
+        response="the first",
+        best_answer=FIRST,
+    )
+    assert ended.ends == Status.COMPLETED
+    assert ended.notes["quality_decision"] == "approve_with_reservations"
+
+
 def test_an_answer_that_is_clearly_worth_more_replaces_one_that_scored_more() -> None:
     before = FIRST | {"answer_worth": 0.2}
     second = {"response": "the second", "quality_score": 0.1, "answer_worth": 0.9}

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection
@@ -17,6 +18,7 @@ from agents.steps import events, sweeper
 from knowledge import liveness
 from knowledge.identifiers import INGEST_QUEUE
 from knowledge.models import Ingest
+from tests import factories
 from tests.agents.claiming import bells, claim
 from tests.conftest import Begin
 from tests.knowledge.islands import island
@@ -115,6 +117,47 @@ def test_an_overdue_turn_expires_with_an_error_id(begin: Begin) -> None:
     assert envelope.status == Status.EXPIRED
     assert envelope.error_id in envelope.payload["response"]
     assert envelope.steps.get().status == "cancelled"
+
+
+@pytest.mark.parametrize(("worth", "status"), [(0.4, Status.COMPLETED), (0, Status.EXPIRED)])
+def test_of_an_overdue_turn_an_answer_that_was_to_be_written_anew_goes_out(
+    begin: Begin, worth: float, status: Status
+) -> None:
+    envelope = begin()
+    best = {"response": "At noon [C1].", "answer_worth": worth, "answer_form": "written"}
+    envelope.payload |= {"best_answer": best, "response": "At ten.", "stage": "response"}
+    envelope.deadline = now() - timedelta(seconds=1)
+    envelope.save()
+    assert sweeper.sweep()["expired"] == 1
+    envelope.refresh_from_db()
+    assert envelope.status == status
+    assert (envelope.payload["response"] == "At noon [C1].") is (status == Status.COMPLETED)
+    if status == Status.COMPLETED:
+        assert envelope.payload["stage"] == "quality"
+        assert envelope.payload["quality_decision"] == "approve_with_reservations"
+
+
+@pytest.mark.parametrize(
+    ("payload", "status"),
+    [
+        ({}, Status.COMPLETED),
+        ({"citations_used": []}, Status.EXPIRED),
+        ({"quality_decision": "regenerate"}, Status.EXPIRED),
+        ({"stage": "response"}, Status.EXPIRED),
+    ],
+)
+def test_of_an_overdue_turn_an_answer_that_a_program_checked_goes_out(
+    begin: Begin, payload: dict[str, Any], status: Status
+) -> None:
+    envelope = begin()
+    cited = {"response": "At ten [C1].", "citations_used": [factories.CITATION]}
+    envelope.payload |= cited | {"stage": "quality"} | payload
+    envelope.deadline = now() - timedelta(seconds=1)
+    envelope.save()
+    sweeper.sweep()
+    envelope.refresh_from_db()
+    assert envelope.status == status
+    assert (envelope.payload["response"] == "At ten [C1].") is (status == Status.COMPLETED)
 
 
 def test_two_sweepers_do_not_work_at_the_same_time(begin: Begin) -> None:
