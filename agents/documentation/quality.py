@@ -302,7 +302,8 @@ def _send_back_corrected(view: Answer, llm: Model, back: Writes, wrong: Sequence
     if shortened := _without_statements(view, wrong):
         llm.tokens.replace(shortened["response"])
         return back | shortened
-    last = view.quality_returns >= settings.MAX_QUALITY_RETRIES
+    is_same = view.response == view.best_answer.get("response")
+    last = is_same or view.quality_returns >= settings.MAX_QUALITY_RETRIES
     if last and not view.best_answer.get("answer_worth"):
         return _quotation(view, llm)
     return back | {"quality_score": 0.0, "answer_worth": 0.0}

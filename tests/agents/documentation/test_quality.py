@@ -319,6 +319,9 @@ def test_of_an_answer_of_which_nothing_cited_is_left_at_last_the_place_is_quoted
     payload = by_model(models, "Öffnen Sie den Deckel [C1].", language="de")
     first = judged(models, payload, unsupported=[1])
     assert (first["quality_decision"], first["quality_score"]) == ("regenerate", 0)
+    same = {"quality_returns": 1, "best_answer": {"response": payload["response"]}}
+    repeated = judged(models, payload | same, unsupported=[1])
+    assert repeated["quality_decision"] == "approve_with_reservations"
     last = judged(models, payload | {"quality_returns": 2}, unsupported=[1])
     assert last["quality_decision"] == "approve_with_reservations"
     assert "ffnen" not in last["response"]
