@@ -49,12 +49,11 @@ TINY = {
 }
 # Why what one module needs for one name is a module of its own.
 LONELY = {
+    "agents.billing.rest": "an example of a class that a setting names",
     "agents.admin": "Django looks for it",
     "agents.documentation.streaming": "what may be shown while a model writes",
-    "agents.intake.guardrails": "a role",
     "agents.intake.router": "a role",
     "agents.llm.speed": "what a command measures",
-    "agents.opening_hours": "what an operator writes, and how it is read",
     "agents.lent_worker": "what a command needs that finds no worker",
     "agents.llm.draft": "a text on its way, as the agent that shows it has a stream",
     "agents.llm.fragments": "a judgement with figures of its own",
@@ -67,7 +66,6 @@ LONELY = {
     "conversations.notifications": "what is told to other servers, by a process of its own",
     "conversations.conversation_events": "the events of a conversation over HTTP",
     "conversations.assistant_admin": "Django looks for admin.py, which holds another concept",
-    "conversations.stream": "the events of a turn over HTTP, without Django REST framework",
     "knowledge.archive.export": "one of the two directions of an archive",
     "knowledge.embedding.e5": "a process, and what measures it",
     "knowledge.embedding.minilm": "a process, and what measures it",

@@ -1,5 +1,6 @@
 """Pace: what time a call gets, so that slow roles take none of the answer's."""
 
+import time
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -188,5 +189,7 @@ def test_a_late_reply_that_began_in_time_may_go_on(monkeypatch: pytest.MonkeyPat
 def test_what_a_call_took_is_known_to_the_next() -> None:
     with scripted() as models:
         models.says("probe", Response("word " * 20, seconds=1.4, first_after=1.2))
+        begun = time.monotonic()
         send_with_retries(request(), role="essence", seconds=30.0, listener=Listener())
-    assert pace.estimate(MODEL, "essence", pace.characters(request())) == pytest.approx(1.4, 0.2)
+        took = time.monotonic() - begun
+    assert 1.2 < pace.estimate(MODEL, "essence", pace.characters(request())) < 1.2 * took

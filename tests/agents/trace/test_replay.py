@@ -125,11 +125,11 @@ def test_a_call_that_was_lost_then_is_no_part_of_the_replay(
 def test_another_prompt_is_asked_and_costs_nothing_the_second_time(
     models: Sensible, envelope: Envelope
 ) -> None:
-    models.says("essence", {"canonical_question": "How is the tank of the Teapot filled?"})
+    models.says("essence", {"canonical_question": "How is the heater of the Teapot descaled?"})
     sides = replayed(envelope, prompts={"essence": reworded("essence")})
     essence = next(step for step in sides["steps"] if step["role"] == "essence")
     assert sides["same"] is False
-    assert essence["now"]["canonical_question"] == "How is the tank of the Teapot filled?"
+    assert essence["now"]["canonical_question"] == "How is the heater of the Teapot descaled?"
     assert essence["then"]["canonical_question"] != essence["now"]["canonical_question"]
     assert [call["how"] for call in essence["calls"]] == ["asked"]
     assert sides["usage"]["asked"] == len(models.server.ledger) > 0
@@ -228,7 +228,7 @@ def test_the_command_says_by_its_exit_code_whether_anything_differs(
     assert "The same." in capsys.readouterr().out
     file = tmp_path / "essence.md"
     file.write_text(reworded("essence"))
-    models.says("essence", {"canonical_question": "How is the tank of the Teapot filled?"})
+    models.says("essence", {"canonical_question": "How is the heater of the Teapot descaled?"})
     with pytest.raises(SystemExit, match="2"):
         call_command("replay", str(envelope.pk), "--prompt", f"essence={file}", "--json")
     assert json.loads(capsys.readouterr().out)["same"] is False

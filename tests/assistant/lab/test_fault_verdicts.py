@@ -48,6 +48,8 @@ HARMLESS = {
     "none", "answer cut off", "503 once", "nobody listens", "hang midway", "a character a second",
     "20 s a call", "no usage", "parts", "no markers", "unknown marker", "wrong markers",
     "1 MB answer", "element names",
+    # The first answer is; what a reviewer makes of it is measured in turns.
+    "repeats itself after a review", "strays after a review", "other words, all unsupported",
 }  # fmt: skip
 
 SPEAKING = [
