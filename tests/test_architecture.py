@@ -51,6 +51,7 @@ TINY = {
 LONELY = {
     "agents.billing.rest": "an example of a class that a setting names",
     "agents.admin": "Django looks for it",
+    "agents.billing.rest": "a system of billing that a setting names",
     "agents.documentation.streaming": "what may be shown while a model writes",
     "agents.intake.router": "a role",
     "agents.llm.speed": "what a command measures",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -57,6 +57,11 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]  # of ISO 4217, like PLN
 
+Reason = Literal["overcharge", "service_outage", "within_cooling_off", "other"]
+Status = Literal["opened", "approved", "rejected"]
+# As get_invoices tells of a case: its number and what became of it, like "R10001, opened".
+CaseInBrief = Annotated[str, StringConstraints(pattern=rf"^\S.*, ({'|'.join(get_args(Status))})$")]
+
 
 class Value(BaseModel):
     """Something that a system tells. What is not declared is left out."""
@@ -84,18 +89,18 @@ class Invoice(Value):
     amount: Money
     currency: Currency
     what: Text = Field("", alias="for")
-    cases: list[Name] = []  # number and status of each of its refund cases: "R10001, opened"
+    cases: list[CaseInBrief] = []
 
 
 class Case(Value):
     """A refund case, and what became of it."""
 
     case: Name  # its number
-    status: Literal["opened", "approved", "rejected"]
+    status: Status
     invoice: Name
     amount: Money
     currency: Currency
-    reason: Name
+    reason: Reason
     decided_by: date  # staff decide by then
     said_by_staff: Text = ""  # with the decision
     next_steps: Text = ""  # what the customer is told when it was opened
@@ -105,7 +110,7 @@ class Policy(Value):
     """The rules of refunds."""
 
     most_of_one_case: Money
-    reasons: list[Name]
+    reasons: list[Reason]
     cooling_off_days: int
     decided_in_business_days: int
     paid_back_days_after_approval: Name  # like 7-10
@@ -119,7 +124,7 @@ class Wish:
 
     invoice: str
     amount: Decimal  # above 0, at most 1,000, two decimals
-    reason: str  # overcharge, service_outage, within_cooling_off or other
+    reason: Reason
     currency: str = ""  # empty: not named
     description: str = ""  # in the customer's own words
 

@@ -6,7 +6,7 @@ done again, the same replies and the same results are found, and the loop goes o
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,15 +55,17 @@ class Answer:
 
     def with_failures(self, language: str) -> str:
         """Return the text; with a sentence for the user where a critical tool failed."""
-        ids: dict[Phrase, list[str]] = {}
-        for run in self.failures:
-            is_elsewhere = TOOLS[run.tool].effect is Effect.ELSEWHERE
-            phrase = Phrase.EFFECT_UNKNOWN if is_elsewhere else Phrase.TOOLS_FAILED
-            ids.setdefault(phrase, []).append(run.error_id)
-        told = (
-            phrase.in_language(language, error_id=", ".join(some)) for phrase, some in ids.items()
-        )
-        return "\n\n".join([self.text, *told])
+        return "\n\n".join([self.text, *failures_told(self.failures, language)])
+
+
+def failures_told(failures: Iterable[ToolRun], language: str) -> list[str]:
+    """Return what a user is told of tools that failed: an effect elsewhere may have come."""
+    ids: dict[Phrase, list[str]] = {}
+    for run in failures:
+        is_elsewhere = TOOLS[run.tool].effect is Effect.ELSEWHERE
+        phrase = Phrase.EFFECT_UNKNOWN if is_elsewhere else Phrase.TOOLS_FAILED
+        ids.setdefault(phrase, []).append(run.error_id)
+    return [phrase.in_language(language, error_id=", ".join(some)) for phrase, some in ids.items()]
 
 
 def run(llm: Model, prompt: Prompt, /, *, rounds: int = ROUNDS, **values: Any) -> Answer:

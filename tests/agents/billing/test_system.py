@@ -45,6 +45,14 @@ def test_what_is_no_system_is_refused_with_what_is_missing(path: str, says: str)
     assert says in str(refused.value)
 
 
+@pytest.mark.parametrize("case", ["R1", "R1 opened", ", opened", "R1, lost"])
+def test_what_became_of_the_case_of_an_invoice_is_said_in_one_way(case: str) -> None:
+    values = {"invoice": "I-1", "issued": "2026-01-31", "amount": "45", "currency": "PLN"}
+    assert Invoice.model_validate(values | {"cases": ["R-1, rejected"]}).cases == ["R-1, rejected"]
+    with pytest.raises(ValidationError, match=r"cases\.0"):
+        Invoice.model_validate(values | {"cases": [case]})
+
+
 def test_docents_own_tables_are_the_system_where_none_is_named() -> None:
     assert isinstance(billing_system(), OwnTables)
     assert billing_system() is billing_system()
