@@ -84,9 +84,8 @@ def show(view: Request) -> Writes:
     told = Told() if _opened() else _told(view, account)
     opened = _opened()
     if account.failures and not opened:
-        ids = ", ".join(run.error_id for run in account.failures)
-        failed = Phrase.TOOLS_FAILED.in_language(language, error_id=ids)
-        told = Told([failed, contact(language, view.assistant)], form=view.refund_form)
+        failed = loop.failures_told(account.failures, language)
+        told = Told([*failed, contact(language, view.assistant)], form=view.refund_form)
     lines = [account.case_line(case) for case in opened]
     if opened:
         lines.append(account.terms())

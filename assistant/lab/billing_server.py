@@ -44,7 +44,7 @@ class Mode(StrEnum):
     SLOW = "slow"  # answers after two seconds
     FAILING = "failing"  # answers 503 and does nothing
     HANGING = "hanging"  # takes the request, and does and answers nothing
-    LOST = "lost"  # does what is asked and breaks the connection
+    LOST = "lost"  # opens a case and breaks the connection before it says so
     WRONG_JSON = "wrong-json"  # does it, and answers with JSON of another shape
     HTML = "html"  # answers with a page, as a proxy does
 
@@ -276,7 +276,7 @@ class Handler(BaseHTTPRequestHandler):
             status, body = 200, self.server.books.answer(asked)
         except Refused as refusal:
             status, body = refusal.status, refusal.body
-        if mode is Mode.LOST:
+        if mode is Mode.LOST and asked.method == "POST":
             self.close_connection = True
         else:
             self._send(status, {"unexpected": True} if mode is Mode.WRONG_JSON else body)
