@@ -3,10 +3,12 @@
 It is asked without a transaction, on behalf of nobody but the caller, and opens a case once.
 """
 
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -152,6 +154,23 @@ def test_every_tool_shows_what_the_company_says(box: Toolbox, company: Company) 
     assert box.call("get_refund_case", case="R10001").error == "The customer has no case 'R10001'."
     assert result(box.call("get_refund_policy"))["cooling_off_days"] == 7
     assert not RefundCase.objects.exists()
+
+
+def test_the_class_in_the_documentation_works_as_it_stands_there() -> None:
+    page = (Path(__file__).parents[3] / "docs/support.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102 our own page
+    acme: BillingSystem = names["AcmeBilling"]()
+    (invoice,) = acme.invoices("u123", seconds=5)
+    assert acme.subscriptions("u123", seconds=5)[0].currency == "PLN"
+    wish = Wish(invoice.invoice, invoice.amount, "overcharge")
+    case = acme.open_case("u123", wish, key="k", seconds=5)
+    assert acme.open_case("u123", wish, key="k", seconds=5) == case
+    assert (acme.case("u123", "a1", seconds=5), acme.case("u456", "A1", seconds=5)) == (case, None)
+    assert acme.policy(seconds=5).cooling_off_days == 14
+    with pytest.raises(UnknownCustomer):
+        acme.invoices("u999", seconds=5)
 
 
 def test_no_connection_is_held_while_the_company_is_asked(box: Toolbox, company: Company) -> None:
