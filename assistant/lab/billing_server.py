@@ -320,7 +320,8 @@ def main() -> None:
     options = parser.parse_args()
     server = BillingServer(options.port, options.key, is_loud=True)
     server.mode = options.mode
-    print(f"Set BILLING_API_URL={server.address}; customers: {', '.join(CUSTOMERS)}.")  # noqa: T201
+    print(f"BILLING_API_URL={server.address}, customers {', '.join(CUSTOMERS)}")  # noqa: T201
+    print(f"PUT /mode makes it {', '.join(Mode)}. Ctrl-C stops it.")  # noqa: T201
     try:
         server.serve_forever()
     except KeyboardInterrupt:
