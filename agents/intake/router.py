@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from agents.attributes import Persona, Reason, Remark, Unit
+from agents.attributes import Persona, Reason, RefundForm, Remark, Unit
 from agents.contract import View, Writes, llm_agent
 from agents.intake.exemplars import SHARPNESS, votes
 from agents.intake.route_likelihood import likelihoods
@@ -17,7 +17,8 @@ from agents.llm.history import history_blocks
 from agents.llm.model import Model
 from agents.llm.schema import at_most
 from agents.names import Role, Route
-from agents.words import content_words, terms
+from agents.support.dialogue.utterance import Utterance
+from agents.words import ENGLISH, content_words, terms
 from prompts.prompt import Prompt
 
 PROMPT = Prompt("router", "routes", "domain", "scope", "history", "last_route", "flags", "question")
@@ -45,6 +46,10 @@ class Question(View):
     """What the router reads: the question, and where the conversation was before it."""
 
     canonical_question: str = ""
+    text: str = ""
+    text_eng: str = ""
+    language: str = ENGLISH
+    refund_form: RefundForm | None = None
     history: list[Remark] = []
     last_agent: str = ""
     context_flags: dict[str, bool] = {}
@@ -117,7 +122,7 @@ def weigh(view: Question) -> Writes:
     """Choose among the enabled routes; what is too vague for any of them asks back."""
     question = view.canonical_question
     routes = _routes(view)
-    shares = likelihoods(question, routes)
+    shares = _shares(view, routes)
     best = max(routes, key=lambda route: shares[route])
     confidence = favoured(best, shares[best], view.context_flags)
     route = next_route(best, confidence, routes, _last_route(view))
@@ -136,6 +141,14 @@ def weigh(view: Question) -> Writes:
     }
     asks = vague > VAGUE and route is not Route.FALLBACK and not view.history
     return writes | (VAGUELY_ASKED if asks else {})
+
+
+def _shares(view: Question, routes: Sequence[Route]) -> dict[Route, float]:
+    """How likely each route is; why money is wanted back is billing's, if that has just asked."""
+    said = Utterance(view.text, view.text_eng, view.language)
+    if Route.BILLING in routes and said.answers(view.refund_form):
+        return {route: float(route is Route.BILLING) for route in routes}
+    return likelihoods(view.canonical_question, routes)
 
 
 def described(routes: Sequence[Route]) -> str:

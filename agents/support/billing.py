@@ -18,14 +18,13 @@ from agents.names import Role
 from agents.support.dialogue.account import OPENED, Account
 from agents.support.dialogue.refund_form import FormTalk, Told, left_alone
 from agents.support.dialogue.replies import named
-from agents.support.dialogue.utterance import BUTTONS, Utterance
+from agents.support.dialogue.utterance import ASKS, BUTTONS, Utterance
 from agents.tools import loop, toolbox
 from agents.words import ENGLISH, Phrase, contact, english_name
 from prompts.prompt import Prompt
 
 PROMPT = Prompt("billing", "language", "today", "flags", "tone", "history", "request")
 RECENT = 12  # messages
-ASKS = ("?", "\uff1f")
 # What was looked up in tables is as sure as they are; of the account alone, whether it answers is
 # not known.
 WRITTEN_CONFIDENCE, SHOWN_CONFIDENCE = 0.9, 0.5

@@ -11,6 +11,7 @@ from typing import Literal
 
 from django.conf import settings
 
+from agents.attributes import RefundForm
 from agents.ending.small_talk import kind_of
 from agents.intake.exemplars import votes, worth
 from agents.support.dialogue.amounts import Money, amounts
@@ -37,6 +38,7 @@ BUTTONS: dict[Wish, Phrase] = {
     "policy": Phrase.SUGGEST_POLICY,
 }
 NO_REASON = "none"
+ASKS = ("?", "\uff1f")
 FIELDS = ("invoice", "amount", "reason")
 # How near the nearest kind has to be, as the cosine of a single exemplar, and its share of the
 # votes; by whether the multilingual model is asked, whose cosines lie farther apart.
@@ -137,6 +139,11 @@ class Utterance:
         among: Sequence[Wish] = ("refund", "invoices") if names_invoice else tuple(BUTTONS)
         found = self._nearest([self._bare], "billing", among, LEAST_OF_WISH[self._is_foreign])
         return next((wish for _, kind in found for wish in among if wish == kind), "")
+
+    def answers(self, form: RefundForm | None) -> bool:
+        """Whether it tells the reason that was asked for just now, and asks nothing."""
+        waits = form is not None and not form.reason and form.turns_beside == 0
+        return waits and not any(mark in self.text for mark in ASKS) and bool(self.reason)
 
     @property
     def _bare(self) -> str:

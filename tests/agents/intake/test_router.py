@@ -40,6 +40,27 @@ def test_small_talk_goes_to_fallback(question: str) -> None:
 
 
 ALL = ["documentation", "billing", "fallback"]
+ASKED_WHY = {"invoice": "INV-1", "amount": "45.00", "is_asked": True}
+
+
+@pytest.mark.parametrize(
+    ("message", "form", "route"),
+    [
+        ("The internet was down for a week.", ASKED_WHY, "billing"),
+        ("The internet was down for a week.", None, "documentation"),
+        ("The internet was down for a week.", ASKED_WHY | {"turns_beside": 1}, "documentation"),
+        ("The internet was down for a week.", ASKED_WHY | {"reason": "other"}, "documentation"),
+        ("Why is the internet down?", ASKED_WHY, "documentation"),
+        ("How do I install the plugin?", ASKED_WHY, "documentation"),
+    ],
+)
+def test_a_reason_is_billings_where_billing_has_just_asked_for_it(
+    message: str, form: dict[str, Any] | None, route: str
+) -> None:
+    wrote = routed(message, text=message, refund_form=form, enabled_routes=ALL)
+    assert wrote["route"] == route
+
+
 MESSAGES = Path(__file__).with_name("routes.jsonl")
 
 
