@@ -117,9 +117,11 @@ def test_the_admin_tells_and_shows_it(talk: Conversation, opened: Opening, clien
     client.post(address, form | {"action": "tell", "comment": "Please be patient."})
     client.post(address, form | {"action": "approve", "comment": ""})
     assert [role for role, _ in told(talk)] == ["staff", "assistant"]
-    page = client.get(reverse("admin:conversations_conversation_change", args=[talk.pk]))
-    assert "Please be patient." in page.content.decode()
-    assert f"Refund case {case.number} was approved" in page.content.decode()
+    answer = client.get(reverse("admin:conversations_conversation_change", args=[talk.pk]))
+    page = answer.content.decode()
+    assert "Please be patient." in page
+    assert f"Refund case {case.number} was approved" in page
+    assert f"<dt>Refund case</dt><dd>{case.number}</dd>" in page
 
 
 def test_a_decision_that_is_not_committed_tells_nobody(talk: Conversation, opened: Opening) -> None:
