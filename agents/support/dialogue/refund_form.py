@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from agents.attributes import RefundForm
-from agents.support.dialogue.account import Account, Invoice
+from agents.support.dialogue.account import MOST_SHOWN, Account, Invoice
 from agents.support.dialogue.utterance import Utterance
 from agents.tools.tool import ToolOutcome
 from agents.words import Phrase
@@ -16,7 +16,6 @@ from agents.words import Phrase
 # So many turns on something else, and the form is put away.
 MOST_BESIDE = 3
 LONGEST_DESCRIPTION = 1000
-MOST_BUTTONS = 6
 DECIMALS = 2
 
 
@@ -77,11 +76,13 @@ class FormTalk:
             return Told([*self._problems, self._say(Phrase.NOTHING_TO_REFUND)])
         if form.invoice and form.amount and form.reason:
             return self._show(form)
-        questions, actions = [], []
+        questions: list[str] = []
+        actions: list[str] = []
         told = [*self._problems]
         if not form.invoice:
             questions.append(self._say(Phrase.NEEDED_INVOICE))
-            actions += [each.label(self._language) for each in self._account.refundable]
+            offered = self._account.refundable[:MOST_SHOWN]
+            actions += [each.label(self._language) for each in offered]
         if not form.amount:
             questions.append(self._say(Phrase.NEEDED_AMOUNT, currency=self._currency(form)))
             if invoice := self._account.invoices.get(form.invoice):
@@ -90,7 +91,7 @@ class FormTalk:
             reasons = self._account.reasons()
             listed = "; ".join(reasons.values())
             questions.append(self._say(Phrase.NEEDED_REASON, reasons=listed))
-            actions = [*actions[:MOST_BUTTONS], *reasons.values()]
+            actions += reasons.values()
         told.append("\n".join([self._say(Phrase.REFUND_NEEDED), *(f"- {q}" for q in questions)]))
         if not form.invoice:
             lines = self._account.invoice_lines(self._account.refundable)

@@ -1,9 +1,11 @@
 """Refund form: asked for, shown, corrected, dropped or refused, and opened after a yes."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 
 import pytest
+from django.db import connection
 
 from agents.billing import refunds
 from agents.billing.models import Invoice, RefundCase
@@ -200,6 +202,24 @@ def test_what_another_session_opened_before_the_yes_is_told(talk: Talk) -> None:
     assert "already" in reply
     assert case.number in reply
     assert len(cases()) == 1
+
+
+def test_two_sessions_that_say_yes_at_once_get_one_case(talk: Talk) -> None:
+    sessions = (talk, Talk(talk.begin))
+    for each in sessions:
+        each.say(f"{WISH}, overcharge, 45 PLN")
+
+    def agree(session: Talk) -> str:
+        try:
+            return session.say("yes")
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        replies = list(pool.map(agree, sessions))
+    case = RefundCase.objects.get()
+    assert all(case.number in reply for reply in replies)
+    assert sum("already" in reply for reply in replies) == 1
 
 
 def test_where_nothing_can_be_refunded_no_form_stays_open(talk: Talk) -> None:
