@@ -84,7 +84,9 @@ def show(view: Request) -> Writes:
     opened = _opened()
     if account.failures and not opened:
         failed = loop.failures_told(account.failures, language)
-        told = Told([*failed, contact(language, view.assistant)], form=view.refund_form)
+        # Another system may have opened the case: that is looked up before there is another yes.
+        form = view.refund_form and view.refund_form.model_copy(update={"is_shown": False})
+        told = Told([*failed, contact(language, view.assistant)], form=form)
     lines = [account.case_line(case) for case in opened]
     if opened:
         lines.append(account.terms())

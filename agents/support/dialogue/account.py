@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from agents.models import ToolRun
+from agents.support.dialogue.replies import REASONS
 from agents.tools.tool import ToolOutcome
 from agents.tools.toolbox import Toolbox
 from agents.words import Phrase
@@ -90,8 +91,9 @@ class Account:
 
     @property
     def currency(self) -> str:
-        """What the newest plan is paid in."""
-        return self.plans[0]["currency"] if self.plans else ""
+        """What the newest plan is paid in, else the newest invoice; empty: there is neither."""
+        newest = [plan["currency"] for plan in self.plans]
+        return next(iter([*newest, *(each.currency for each in self.invoices.values())]), "")
 
     @property
     def cooling_off_until(self) -> str:
@@ -169,7 +171,7 @@ class Account:
 
     def reasons(self) -> dict[str, str]:
         """Return the reasons for a refund in plain words, by their codes."""
-        codes = self.policy.get("reasons", [])
+        codes = [code for code in REASONS if code in self.policy.get("reasons", [])]
         return {code: self._say(Phrase[f"REASON_{code.upper()}"]) for code in codes}
 
     def _say(self, phrase: Phrase, **values: object) -> str:

@@ -200,7 +200,7 @@ class FormTalk:
         names_else = said.named_invoices or said.sums
         if not said.named_reasons and form.reason and names_else:
             return "", ""
-        reason = said.reason
+        reason = said.reason if said.reason in self._account.reasons() else ""
         last = self._account.cooling_off_until
         if reason == "within_cooling_off" and last and last < self._today:
             self._refuse(Phrase.COOLING_OFF_ENDED, day=last)

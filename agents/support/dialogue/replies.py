@@ -105,7 +105,7 @@ def strange(text: str, known: Iterable[str], *, shortest: int = 1) -> str:
     characters, a digit among them.
     """
     known = list(known)
-    for prefix in {RUN.findall(number)[0] for number in known}:
+    for prefix in {runs[0] for runs in map(RUN.findall, known) if runs}:
         tail = rf"(?=[\w/.-]*\d)\w[\w/.-]{{{shortest - 1},}}"
         shape = rf"(?<![^\W_]){re.escape(prefix)}(?:[\W_]{{1,3}}{tail}|(?=\d){tail})"
         for match in re.finditer(shape, text, re.IGNORECASE) if prefix.isalpha() else ():
@@ -117,7 +117,7 @@ def strange(text: str, known: Iterable[str], *, shortest: int = 1) -> str:
 @cache
 def pattern(number: str) -> re.Pattern[str]:
     """Find a number with whatever stands between its letters and digits, or nothing."""
-    inner = r"[\W_]{0,3}".join(map(re.escape, RUN.findall(number)))
+    inner = r"[\W_]{0,3}".join(map(re.escape, RUN.findall(number))) or re.escape(number)
     return re.compile(rf"(?<![^\W_]){inner}(?![^\W_])", re.IGNORECASE)
 
 

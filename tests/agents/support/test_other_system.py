@@ -38,6 +38,7 @@ from agents.steps.step_lease import LapsedError
 from agents.tools import toolbox as toolbox_module
 from agents.tools.tool import TOOLS, Effect
 from agents.tools.toolbox import Toolbox
+from tests.agents.support.talk import Talk
 from tests.agents.tools.bench import again, step_of
 from tests.conftest import Begin
 
@@ -266,3 +267,28 @@ def test_two_workers_at_one_step_come_to_one_case(claim: Claim, company: Company
         thread.join(20)
     assert len(company.cases) == ToolRun.objects.count() == 1
     assert boxes[0].runs == boxes[1].runs
+
+
+def test_without_a_model_the_dialogue_goes_by_what_the_company_says(
+    begin: Begin, company: Company
+) -> None:
+    talk = Talk(begin)
+    assert "in PLN" in talk.say("I want a refund for a1")
+    assert talk.actions == ["45.00 PLN", "I was charged too much", "No, leave it"]
+    assert "What is the reason?" in talk.say("service outage, 45 PLN")
+    assert "I was charged too much" in talk.say("overcharge")
+    assert "Refund case ACME-1 is open: 45.00 PLN of invoice A-1" in talk.say("yes")
+    assert "2 business days" in talk.writes["response"]
+
+
+def test_a_yes_of_which_nobody_heard_is_asked_for_again(
+    begin: Begin, company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = Talk(begin)
+    talk.say("I want a refund for A-1: overcharge, 45 PLN")
+    monkeypatch.setattr(company, "subscriptions", lambda user_id, *, seconds: [])
+    company.failures = [BrokenSystem("POST /refund-cases: the connection was reset")]
+    assert "could not look everything up" in talk.say("yes")
+    assert Fault.objects.get().code in talk.writes["response"]
+    assert (talk.form or {})["invoice"] == "A-1"
+    assert "Shall I open a refund case?" in talk.say("yes")
