@@ -138,7 +138,8 @@ class Utterance:
         names_invoice = self.named_invoices or self.strange_invoice
         among: Sequence[Wish] = ("refund", "invoices") if names_invoice else tuple(BUTTONS)
         found = self._nearest([self._bare], "billing", among, LEAST_OF_WISH[self._is_foreign])
-        return next((wish for _, kind in found for wish in among if wish == kind), "")
+        unknown: Wish = "invoices" if names_invoice else ""
+        return next((wish for _, kind in found for wish in among if wish == kind), unknown)
 
     def answers(self, form: RefundForm | None) -> bool:
         """Whether it tells the reason that was asked for just now, and asks nothing."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from agents.contract import REGISTRY
 from agents.names import Role
+from agents.steps.records import Claim
 from agents.tools import toolbox
 from agents.tools.toolbox import Toolbox
 from tests.agents.tools.bench import step_of
@@ -23,9 +24,13 @@ class Talk:
     state: dict[str, Any] = field(default_factory=dict)
     writes: dict[str, Any] = field(default_factory=dict)  # of the last turn
 
-    def say(self, text: str, **payload: Any) -> str:
-        """Say something in a turn of its own; return the reply."""
-        claim = step_of(self.begin(user_id=self.user_id), Role.BILLING)
+    def step(self) -> Claim:
+        """Return the step of billing in a new turn, claimed."""
+        return step_of(self.begin(user_id=self.user_id), Role.BILLING)
+
+    def say(self, text: str, claim: Claim | None = None, **payload: Any) -> str:
+        """Say something in a turn of its own, or at a step of one; return the reply."""
+        claim = claim or self.step()
         given = {"text": text, "language": self.language, "current_time": NOW}
         with toolbox.lend(Toolbox.of(claim)):
             done = REGISTRY[Role.BILLING].perform(given | self.state | payload, None)

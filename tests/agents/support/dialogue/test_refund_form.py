@@ -11,6 +11,7 @@ from agents.billing import refunds
 from agents.billing.models import Invoice, RefundCase
 from agents.billing.refunds import decide, open_case
 from agents.models import ToolRun
+from agents.steps.records import Claim
 from agents.words import Phrase
 from tests.agents.billing.accounts import account
 from tests.agents.support.talk import Talk
@@ -209,14 +210,15 @@ def test_two_sessions_that_say_yes_at_once_get_one_case(talk: Talk) -> None:
     for each in sessions:
         each.say(f"{WISH}, overcharge, 45 PLN")
 
-    def agree(session: Talk) -> str:
+    def agree(session: Talk, claim: Claim) -> str:
         try:
-            return session.say("yes")
+            return session.say("yes", claim)
         finally:
             connection.close()
 
+    claims = [each.step() for each in sessions]
     with ThreadPoolExecutor(2) as pool:
-        replies = list(pool.map(agree, sessions))
+        replies = list(pool.map(agree, sessions, claims))
     case = RefundCase.objects.get()
     assert all(case.number in reply for reply in replies)
     assert sum("already" in reply for reply in replies) == 1
