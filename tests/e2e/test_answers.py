@@ -124,3 +124,17 @@ def test_the_terminal_answers_when_nothing_else_runs(docent: Docent) -> None:
     done = alone.manage("chat", "-q", "How do I stop a brew?", "--collection", "teapot", "--json")
     assert done.returncode == 0, done.stderr
     assert "red button" in json.loads(done.stdout)["reply"]
+
+
+def test_a_key_of_an_example_reaches_its_assistant_and_nothing_else(docent: Docent) -> None:
+    taken = docent.manage("assistants", "import", "assistant/examples/telecom")
+    assert taken.returncode == 0, taken.stderr
+    key = docent.manage("apikey", "create", "phones", "--assistant", "telecom").stdout.strip()
+    question = {"message": "What does roaming cost in zone 2?"}
+    reply = docent.call("POST", "/api/chat/", question, key=key).body
+    assert {citation["title"] for citation in reply["citations"]} == {"Roaming abroad"}
+    foreign = docent.call("POST", "/api/chat/", question | {"collections": ["teapot"]}, key=key)
+    assert (foreign.status, foreign.body["code"]) == (404, "unknown_collection")
+    # Who asks for no assistant does not find its documents.
+    anybody = docent.call("POST", "/api/chat/", question).body
+    assert "Roaming abroad" not in anybody["reply"]

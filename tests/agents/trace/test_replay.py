@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.forms.models import model_to_dict
 from pytest_django import Settings
 
+from agents.attributes import Persona
 from agents.intake import guardrails
 from agents.llm.requests import Choice
 from agents.models import Envelope, ModelCall, Step
@@ -168,6 +169,20 @@ def test_a_changed_role_may_take_another_way(
     assert "clarification" in sides["route"]["now"]
     assert "clarification" not in sides["route"]["then"]
     assert sides["status"]["now"] == "completed"
+
+
+def test_a_turn_is_replayed_with_its_assistant_as_it_stood(
+    models: Sensible, settings: Settings
+) -> None:
+    shop = Persona(name="shop", domain_name="Teapot", tone="Calm.", models={"quality": ""})
+    envelope = turn(QUESTION, collections=["teapot"], assistant=shop.model_dump(mode="json"))
+    asked = [call.prompt for call in models.server.ledger]
+    assert "response" in asked
+    assert "quality" not in asked
+    models.server.ledger.clear()
+    settings.DOMAIN_NAME, settings.GUARDRAILS_STRICTNESS = "kettles", "high"
+    assert replayed(envelope)["same"] is True
+    assert models.server.ledger == []
 
 
 def rows(envelope: Envelope) -> str:
