@@ -14,6 +14,7 @@ from agents.billing.models import CaseEvent, RefundCase
 from agents.billing.refunds import customer_event
 from agents.models import Envelope, ToolRun
 from agents.words import ENGLISH, Phrase
+from conversations.handover import ring
 from conversations.models import Conversation, Message
 
 DECISIONS: dict[str, Phrase] = {
@@ -41,11 +42,9 @@ def tell(sender: object, event: CaseEvent, **_: Any) -> None:
         return
     language = conversation.language_preference or turn.payload.get("language") or ENGLISH
     is_decision = event.kind in DECISIONS
-    Message.objects.create(
-        conversation=conversation,
-        role=Message.Author.ASSISTANT if is_decision else Message.Author.STAFF,
-        text="\n\n".join(_lines(event, case, language)),
-    )
+    author = Message.Author.ASSISTANT if is_decision else Message.Author.STAFF
+    conversation.message(author, "\n\n".join(_lines(event, case, language))).save()
+    ring(conversation.pk)
     if is_decision and conversation.billing_case_id == case.number:
         is_open = conversation.refund_form is not None
         conversation.context_flags = {**conversation.context_flags, REFUND_IN_PROGRESS: is_open}

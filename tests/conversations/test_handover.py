@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from pytest_django import Settings
 
 from agents import envelopes
+from agents.attributes import RefundForm
 from agents.models import Envelope
 from agents.names import Role, Status
 from agents.opening_hours import OpeningHours
@@ -185,8 +186,23 @@ def test_what_a_withheld_turn_learnt_is_remembered(
     monkeypatch.setattr(handover, "_stop_turns", lambda conversation: None)
     envelope = ask("How?", NOBODY, session="s")
     handover.take_over(envelope.conversation_id, anna)
+    Envelope.objects.update(process_count=3)
     end(envelope, memory_updates={"facts": ["keep answers brief"]})
     assert Conversation.objects.get().facts == ["keep answers brief"]
+
+
+def test_who_writes_to_staff_leaves_no_open_form_alone(with_staff: Handover) -> None:
+    form = RefundForm().model_dump(mode="json")
+    Conversation.objects.update(refund_form=form)
+    ask("It is about my invoice.", NOBODY, session="s")
+    assert Conversation.objects.get().refund_form == form
+
+
+def test_a_message_to_staff_that_is_sent_again_is_taken_once(with_staff: Handover) -> None:
+    sent = {"session": "s", "idempotency_key": "one"}
+    first = ask("Hello?", NOBODY, **sent)  # type: ignore[arg-type]
+    assert ask("Hello?", NOBODY, **sent) == first  # type: ignore[arg-type]
+    assert len(said(with_staff.conversation)) == 3
 
 
 def test_a_conversation_is_taken_by_who_comes_first(
