@@ -49,7 +49,6 @@ TINY = {
 }
 # Why what one module needs for one name is a module of its own.
 LONELY = {
-    "agents.billing.rest": "an example of a class that a setting names",
     "agents.admin": "Django looks for it",
     "agents.billing.rest": "a system of billing that a setting names",
     "agents.documentation.streaming": "what may be shown while a model writes",
