@@ -173,6 +173,7 @@ class Assistant(Model):
             "domain_scope": self.domain_scope,
             "contact": self.contact,
             "strictness": self.strictness,
+            "opening_hours": self.opening_hours,
         }
         return Persona(
             name=self.name,
@@ -182,7 +183,6 @@ class Assistant(Model):
             tone=self.tone,
             languages=self.languages,
             greeting=self.greeting,
-            opening_hours=self.opening_hours,
             **{name: said for name, said in own.items() if said},
         )
 

@@ -9,6 +9,7 @@ from pytest_django import Settings
 from agents.attributes import Persona
 from agents.llm.requests import Choice
 from agents.names import MODEL_ASKERS
+from agents.opening_hours import OpeningHours
 from agents.steps.model_context import choice_of
 from conversations.assistants import Assistant, models_by_asker
 from tests import factories
@@ -68,7 +69,9 @@ def test_two_assistants_do_not_share_a_name() -> None:
 def test_what_is_left_open_the_settings_say(settings: Settings) -> None:
     settings.DOMAIN_NAME, settings.DOMAIN_SCOPE = "Teamdesk", "calendars"
     settings.SUPPORT_CONTACT, settings.GUARDRAILS_STRICTNESS = "help@example.com", "high"
+    settings.OPENING_HOURS = OpeningHours.parse("mon-fri 09:00-17:00 Europe/Warsaw")
     assert Assistant(name="shop").persona() == Persona(name="shop")
+    assert Persona().opening_hours == "mon-fri 09:00-17:00 Europe/Warsaw"
     persona = Assistant(name="shop", domain_name="Shop", strictness="low").persona()
     assert (persona.domain_name, persona.domain_scope) == ("Shop", "calendars")
     assert (persona.contact, persona.strictness) == ("help@example.com", "low")
