@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -296,32 +297,31 @@ def owned_conversation(request: Request, name: str) -> Conversation:
 
     Staff may read any, by its id.
     """
-    user = owner(request)
+    seen = seen_conversations(request)
     session = name if SESSION.match(name) else ""
-    own = Conversation.objects.filter(owner=user, session=session).first()
+    own = seen.filter(owner=owner(request), session=session).first()
     if own:
         return own
     try:
-        conversation = get_object_or_404(Conversation, pk=uuid.UUID(name))
+        return get_object_or_404(seen, pk=uuid.UUID(name))
     except ValueError as error:
         raise Http404 from error
-    if not (user.is_staff or conversation.owner_id == user.pk):
-        raise Http404
-    return conversation
 
 
-def owned_turn(request: Request, turn_id: uuid.UUID) -> Envelope:
-    """Return a turn of the requester's (any turn for staff); everyone else gets 404.
+def seen_conversations(request: Request) -> QuerySet[Conversation]:
+    """Return the requester's conversations (all for staff), and of those its key may see.
 
-    With a key that is bound to an assistant, only turns of that one.
+    A key that is bound to an assistant sees what was said to that one alone.
     """
-    envelope = get_object_or_404(Envelope, pk=turn_id)
     user = owner(request)
     conversations = Conversation.objects.all()
     if bound := bound_to(request.auth):
         conversations = conversations.filter(assistant=bound)
-    if not user.is_staff:
-        conversations = conversations.filter(owner=user)
-    if bound or not user.is_staff:
-        get_object_or_404(conversations, pk=envelope.conversation_id)
+    return conversations if user.is_staff else conversations.filter(owner=user)
+
+
+def owned_turn(request: Request, turn_id: uuid.UUID) -> Envelope:
+    """Return a turn of a conversation that the requester sees; everyone else gets 404."""
+    envelope = get_object_or_404(Envelope, pk=turn_id)
+    get_object_or_404(seen_conversations(request), pk=envelope.conversation_id)
     return envelope

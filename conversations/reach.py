@@ -54,9 +54,17 @@ def chosen(name: str, bound: str, begun: str | None) -> Assistant | None:
         raise UnknownAssistant
     if begun is not None and asked != begun:
         raise OtherAssistant
-    if assistant and not assistant.open_routes:
-        raise NothingToRead("None of the routes of this assistant is open here.")
     return assistant
+
+
+def refuse_unready(assistant: Assistant | None) -> None:
+    """Raise NothingToRead for an assistant with no open route, or no collection that exists."""
+    if assistant is None:
+        return
+    if not assistant.open_routes:
+        raise NothingToRead("None of the routes of this assistant is open here.")
+    if assistant.collections and not collections_of(assistant).exists():
+        raise NothingToRead
 
 
 def collections_of(assistant: Assistant) -> QuerySet[Collection]:
@@ -88,8 +96,8 @@ def chosen_collections(assistant: Assistant | None, names: Sequence[str]) -> lis
 def searched(assistant: Assistant | None, names: Sequence[str]) -> list[str]:
     """Return the names of the collections that a turn searches, of those its conversation chose.
 
-    Empty: every one that is not only searched by name. Raises NothingToRead where an assistant
-    has collections of its own and none of them exists: nothing else may be searched instead.
+    Empty: every one that is not only searched by name. Of an assistant that has collections of its
+    own they are named even if none of them exists: nothing else may be searched instead.
     """
     if assistant is None:
         return list(names)
@@ -97,9 +105,7 @@ def searched(assistant: Assistant | None, names: Sequence[str]) -> list[str]:
     both = [name for name in names if name in own]
     if both or not assistant.collections:
         return both
-    if not own:
-        raise NothingToRead
-    return own
+    return own or list(assistant.collections)
 
 
 def audience(assistant: Assistant | None, wanted: str) -> str:

@@ -97,14 +97,15 @@ def ask(
     """
     text = checked(text)
     session = session or _session_of(idempotency_key)
+    # Before anything is told of the conversation: its assistant may be another key's.
+    answering = reach.chosen(assistant, asker.bound, begun_with(asker, session))
     if earlier := _taken(asker, session, idempotency_key, text):
         return earlier
-    answering = reach.chosen(assistant, asker.bound, begun_with(asker, session))
     chosen = reach.chosen_collections(answering, collections)
     audience = reach.audience(answering, filters.audience.strip())
     # To reach staff, nobody need listen and no document be there.
     if not _with_staff(asker, session):
-        _refuse_unready(chosen or reach.own_collections(answering))
+        _refuse_unready(answering, chosen)
     with transaction.atomic():
         conversation = _conversation(asker, session, answering)
         if earlier := _taken(asker, session, idempotency_key, text):
@@ -122,10 +123,11 @@ def ask(
         return _begin(conversation, message, memory)
 
 
-def _refuse_unready(collections: Sequence[Collection]) -> None:
+def _refuse_unready(assistant: Assistant | None, chosen: Sequence[Collection]) -> None:
+    reach.refuse_unready(assistant)
     if missing := presence.missing_roles():
         raise NobodyListens(no_worker(missing))
-    refuse_too_early(collections)
+    refuse_too_early(chosen or reach.own_collections(assistant))
 
 
 def _begin(conversation: Conversation, message: Message, memory: dict[str, Any]) -> Envelope:

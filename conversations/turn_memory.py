@@ -47,7 +47,7 @@ def recall(
     """Return the memory of a turn that begins with `text`, by `agents.attributes.MEMORY`.
 
     `key` is the id of the API key it was asked with, `assistant` who answers, and `audience` whom
-    the documents must be for. Raises NothingToRead.
+    the documents must be for.
     """
     history, leaving = split_history(conversation)
     bound = list(conversation.collections.values_list("name", flat=True))

@@ -171,6 +171,41 @@ def test_two_keys_of_one_user_do_not_share_what_is_said(
     assert Envelope.objects.filter(pk=begun["turn_id"]).exists()
 
 
+def test_a_repeated_message_is_not_answered_with_what_another_one_said(
+    two: Any, client: Client
+) -> None:
+    user = User.objects.create(username="shop")
+    answers = []
+    for assistant in two:
+        token, secret = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
+        Grant.objects.create(token=token, assistant=assistant)
+        headers = {"Authorization": f"Bearer {secret}", "Idempotency-Key": "k1"}
+        body = {"message": "Do unused days end?", "wait": False}
+        answers.append(
+            client.post("/api/chat/", body, content_type="application/json", headers=headers)
+        )
+        latest()
+    assert answers[0].status_code == HTTPStatus.ACCEPTED
+    assert told(answers[1]) == (HTTPStatus.CONFLICT, OTHER)
+
+
+def test_a_conversation_with_another_assistant_is_not_found(two: Any, client: Client) -> None:
+    user = User.objects.create(username="shop")
+    token, secret = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
+    Grant.objects.create(token=token, assistant=two[1])
+    headers = {"Authorization": f"Bearer {secret}"}
+    ask("Hello?", Asker(user), session="foreign", assistant="telecom")
+    ask("Hello?", Asker(user), session="own", assistant="bank")
+    foreign, own = (Conversation.objects.get(session=name) for name in ("foreign", "own"))
+    for name in ("foreign", str(foreign.pk)):
+        for what in ("messages", "events"):
+            found = client.get(f"/api/conversations/{name}/{what}/", headers=headers)
+            assert found.status_code == HTTPStatus.NOT_FOUND
+    for name in ("own", str(own.pk)):
+        found = client.get(f"/api/conversations/{name}/messages/", headers=headers)
+        assert found.status_code == HTTPStatus.OK
+
+
 def test_a_turn_of_another_assistant_is_not_found(two: Any, client: Client) -> None:
     user = User.objects.create(username="shop", is_staff=True)
     token, secret = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
@@ -196,6 +231,19 @@ def test_when_its_collections_are_gone_nothing_else_is_searched(
     Collection.objects.get(name="loans").delete()
     gone = (HTTPStatus.SERVICE_UNAVAILABLE, "The documents of this assistant are not there yet.")
     assert told(post(session_id="s")) == told(post()) == gone
+
+
+def test_who_talks_with_staff_goes_on_when_the_collections_are_gone(
+    two: Any, key: Callable[..., Post]
+) -> None:
+    post = key("shop", two[1])
+    post(session_id="s")
+    latest()
+    Conversation.objects.update(status=Conversation.Status.WITH_STAFF)
+    Collection.objects.get(name="loans").delete()
+    assert post(session_id="s").json()["status"] == Status.WITH_STAFF
+    payload = Envelope.objects.latest("create_ts").payload
+    assert payload["collections"] == ["loans"]
 
 
 def test_when_the_assistant_is_gone_its_conversations_are_nobodys(
