@@ -209,6 +209,7 @@ def _show(
     context = _about(assistant) | {
         "assistants": Assistant.objects.all(),
         "collections": collections.annotate(size=Count("documents")).order_by("name"),
+        "only_collection": bool(assistant) and collections.count() == 1,
         "chosen": request.POST.get("collection", ""),
         "error": error,
         "text": text or (visible.envelope.memory["text"] if visible and failed else ""),

@@ -39,10 +39,20 @@ def test_the_address_chooses_an_assistant_and_the_page_is_its_own(client: Client
     page = client.get("/?assistant=bank").content.decode()
     assert "<h1>Nordbank desk</h1>" in page
     assert "Good day &lt;b&gt;to you&lt;/b&gt;." in page
-    assert "accounts and loans" in page
     assert '<input type="hidden" name="assistant" value="bank">' in page
     assert "loans" in page
     assert "phones" not in page
+    # Of one collection there is nothing to choose.
+    assert 'name="collection"' not in page
+
+
+def test_without_a_greeting_the_page_says_what_it_is_for(client: Client, bank: Assistant) -> None:
+    bank.greeting, bank.collections = "", ["loans", "phones"]
+    bank.save()
+    page = client.get("/?assistant=bank").content.decode()
+    assert "Ask in your own words." in page
+    assert "accounts and loans" in page
+    assert '<option value="phones">phones</option>' in page
 
 
 def test_without_an_address_it_can_be_chosen(client: Client) -> None:

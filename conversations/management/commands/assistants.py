@@ -56,7 +56,7 @@ class Command(BaseCommand):
 
     def _list(self) -> None:
         table = Table("name", "title", "collections", "routes", "keys", "changed")
-        for each in Assistant.objects.annotate(keys=Count("grants")):
+        for each in Assistant.objects.annotate(keys=Count("grants")).order_by("name"):
             table.add_row(
                 each.name,
                 each.title,
