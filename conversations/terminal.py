@@ -1,21 +1,28 @@
-"""Terminal: a turn shown while it happens, with workers lent where none are running."""
+"""Terminal: a turn shown while it happens, and staff as they write; workers where none run."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from django.db import connection
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
+from rich.markup import escape
 from rich.spinner import Spinner
 from rich.text import Text
 
 from agents import lent_worker
 from agents.models import Envelope
 from agents.steps import events, presence
-from conversations.services import current, longest_wait
+from conversations.errors import UnknownMessage
+from conversations.models import Conversation, Message
+from conversations.services import current, longest_wait, messages_after
 
 # Lines of the terminal that are left to what stands around the answer.
 MARGIN_LINES = 4
+LISTEN_SECONDS = 1.0
+MOST_MESSAGES = 10_000
 
 
 class Progress:
@@ -72,6 +79,32 @@ def watch(console: Console, envelope: Envelope) -> None:
     console.print(Text(" · ".join(progress.done), "dim"))
     if progress.note:
         console.print(Text(progress.note, "dim"))
+
+
+def listen(console: Console, turn: Envelope) -> None:
+    """Print what staff write after a turn, until the conversation is not with them any more.
+
+    It is for a thread of its own: who sits here may be writing meanwhile.
+    """
+    conversation = Conversation(pk=turn.conversation_id)
+    with_staff = Conversation.objects.filter(
+        pk=conversation.pk, status=Conversation.Status.WITH_STAFF
+    )
+    heard = Message.objects.filter(turn=turn).order_by("-created").values_list("pk", flat=True)[0]
+    while True:
+        is_over = not with_staff.exists()
+        try:
+            for message in messages_after(conversation, heard, most=MOST_MESSAGES):
+                if message.role == Message.Author.STAFF:
+                    console.print(f"\n[bold green]Staff:[/] {escape(message.text)}")
+                heard = message.pk
+        except UnknownMessage:
+            is_over = True  # forgotten
+        connection.close()
+        if is_over:
+            console.print("\n[dim]The assistant answers again.[/]")
+            return
+        time.sleep(LISTEN_SECONDS)
 
 
 @contextmanager

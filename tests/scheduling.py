@@ -15,6 +15,7 @@ DOCENTS = {
     "test_billing": "thinker",
     "test_crash_matrix": "thinker",
     "test_fairness": "thinker",
+    "test_handover_crashes": "thinker",
     "test_scenarios": "thinker",
     "test_chaos": "their own",
     "test_strict_server": "their own",

@@ -1,11 +1,19 @@
 """The terminal shows an answer while it is written, and only as much of it as fits."""
 
+import threading
+import time
 from io import StringIO
 from typing import Any
 
+import pytest
+from django.contrib.auth.models import User
+from pytest_django import Settings
 from rich.console import Console
 
+from agents.names import Status
+from conversations import handover, terminal
 from conversations.terminal import Progress
+from tests import factories
 
 
 def drawn(progress: Progress) -> str:
@@ -18,6 +26,28 @@ def drawn(progress: Progress) -> str:
 
 def token(text: str, *, replaces: bool = False) -> dict[str, Any]:
     return {"step": 9, "attempt": 1, "text": text, "replaces": replaces}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_staff_are_heard_while_they_write_and_until_they_give_back(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.HANDOVER = True
+    monkeypatch.setattr(terminal, "LISTEN_SECONDS", 0.01)
+    talk = factories.conversation("s")
+    turn = factories.turn(talk, "A human!", status=Status.WITH_STAFF, small_talk="person")
+    row, anna = talk.handovers.get(), User.objects.create_user("anna")
+    console = Console(file=StringIO(), width=60)
+    assert isinstance(console.file, StringIO)
+    listener = threading.Thread(target=terminal.listen, args=(console, turn))
+    listener.start()
+    handover.say(row.pk, anna, "Hello [there]")
+    while listener.is_alive() and "Hello [there]" not in console.file.getvalue():
+        time.sleep(0.01)
+    handover.close(row.pk, anna, seen=None)
+    listener.join(20)
+    told = console.file.getvalue()
+    assert told.split("\n") == ["", "Staff: Hello [there]", "", "The assistant answers again.", ""]
 
 
 def test_the_answer_grows_with_its_pieces() -> None:

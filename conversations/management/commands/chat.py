@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 import uuid
 from typing import Any
 
@@ -12,13 +13,14 @@ from django.db import connection
 from rich.console import Console
 from rich.markdown import Markdown
 
+from agents.models import Envelope
 from agents.names import Role, Status
 from conversations.answers import reply
 from conversations.api import SESSION
 from conversations.errors import ConversationError
 from conversations.reach import assistant_named, chosen_collections
 from conversations.services import Asker, Filters, ask, checked, wait
-from conversations.terminal import watch, workers
+from conversations.terminal import listen, watch, workers
 from knowledge.collections import OWN_DOCUMENTATION, intake
 from knowledge.errors import UnknownCollection
 from knowledge.models import Collection, Document
@@ -58,6 +60,7 @@ class Command(BaseCommand):
         """Ask once, or again and again."""
         self.console = Console(stderr=options["json"])
         self.options = options
+        self.listener: threading.Thread | None = None
         session = options["session"] or str(uuid.uuid4())
         try:
             self.filters = Filters(options["language"], options["audience"])
@@ -123,9 +126,21 @@ class Command(BaseCommand):
             self._show(result)
             if state:
                 self.console.print(f"{state}; this answer is from those.")
-        if not Document.objects.exists():
+        if result["status"] == Status.WITH_STAFF:
+            self._listen(envelope, session)
+        elif not Document.objects.exists():
             self.console.print(NOTHING_TO_READ)
         return code
+
+    def _listen(self, envelope: Envelope, session: str) -> None:
+        """Let who sits here hear staff: now, where they stay, or when they come back."""
+        if self.options["question"] is not None:
+            self.console.print(f"A person answers. Come back with: chat --session {session}")
+        elif not (self.listener and self.listener.is_alive()):
+            self.console.print("[dim]A person answers; what they write appears here.[/]")
+            told = (self.console, envelope)
+            self.listener = threading.Thread(target=listen, args=told, daemon=True)
+            self.listener.start()
 
     def _show(self, result: dict[str, Any]) -> None:
         self.console.print(Markdown(result["reply"]))
@@ -148,6 +163,7 @@ def _spent(result: dict[str, Any]) -> str:
 
 def exit_code(result: dict[str, Any]) -> int:
     """Return 0 for an answer, 3 for a question back, 1 for a turn that came to nothing."""
-    if result["status"] == Status.AWAITING_USER or result["last_agent"] == Role.CLARIFICATION:
+    is_open = result["status"] in {Status.AWAITING_USER, Status.WITH_STAFF}
+    if is_open or result["last_agent"] == Role.CLARIFICATION:
         return CLARIFICATION
     return ANSWERED if result["status"] == Status.COMPLETED else FAILED
