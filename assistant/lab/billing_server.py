@@ -318,7 +318,10 @@ def main() -> None:
     parser.add_argument("--key", default="", help="who asks has to send it (none)")
     parser.add_argument("--mode", type=Mode, choices=[*Mode], default=Mode.OK)
     options = parser.parse_args()
-    server = BillingServer(options.port, options.key, is_loud=True)
+    try:
+        server = BillingServer(options.port, options.key, is_loud=True)
+    except OSError as error:
+        sys.exit(f"Port {options.port} cannot be used: {error.strerror}. Choose another: --port.")
     server.mode = options.mode
     print(f"BILLING_API_URL={server.address}, customers {', '.join(CUSTOMERS)}")  # noqa: T201
     print(f"PUT /mode makes it {', '.join(Mode)}. Ctrl-C stops it.")  # noqa: T201
