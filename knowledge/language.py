@@ -31,6 +31,11 @@ SAMPLE = 1000
 # A document is called by a language that has this chance. Of XQuAD's 2,400 questions (CC BY-SA 4.0,
 # twelve languages) .992 are called rightly, and of 727 English headings all but two.
 SURE = 0.8
+# A text is told to be in a foreign language from this chance on. Of 9,767 sentences, rows and lines
+# of code of 247 English pages .002 would be taken for another language: rows of a table, names and
+# lines of a shell.
+FOREIGN = 0.95
+FEWEST = 4  # pieces: fewer tell no language
 
 
 def pieces(text: str) -> list[str]:
@@ -91,3 +96,46 @@ def language(content: str) -> str:
     chances = probabilities(" ".join(prose(content[: 4 * SAMPLE]).split()))
     best = likeliest(chances)
     return best if chances.get(best, 0) >= SURE else DEFAULT
+
+
+def is_no_language(text: str) -> bool:
+    """Whether the words of a text are not surely of any language.
+
+    Of 2,349 questions in twelve languages (XQuAD) and claims (WiCE) .005 are told so, and of 600
+    texts of random letters, syllables or neighbouring keys .92.
+    """
+    plain = prose(text)
+    return len(pieces(plain)) >= FEWEST and max(probabilities(plain).values(), default=1) < SURE
+
+
+def is_foreign(text: str, original: str, language: str) -> bool:
+    """Whether a text is surely neither in the language of its original nor in the one asked for.
+
+    Not told where that is a language which the model does not know.
+    """
+    plain = prose(text)
+    chances = probabilities(plain)
+    wanted = {_base(language), likeliest(probabilities(prose(original)))}
+    if len(pieces(plain)) < FEWEST or _base(language) not in chances:
+        return False
+    best = likeliest(chances)
+    return best not in wanted and chances[best] >= FOREIGN
+
+
+def is_translated(text: str, original: str, language: str = "") -> bool:
+    """Whether a text is in another language than its original: the one that was asked for.
+
+    Any other will do where none is named.
+    """
+    chances = probabilities(prose(text))
+    best = likeliest(chances)
+    wanted = _base(language) or best
+    return (
+        wanted != likeliest(probabilities(prose(original)))
+        and best == wanted
+        and chances.get(best, 0) >= SURE
+    )
+
+
+def _base(language: str) -> str:
+    return language.partition("-")[0]

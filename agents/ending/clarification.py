@@ -20,7 +20,6 @@ from agents.attributes import (
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import normalised, without_markers
-from agents.documentation.citations.sense import is_no_language
 from agents.documentation.passages import searched_for, unmentioned
 from agents.llm.history import history_blocks
 from agents.llm.model import Model
@@ -37,6 +36,7 @@ from agents.words import (
     reason_text,
     words,
 )
+from knowledge.language import is_no_language
 from prompts.prompt import Block, Prompt
 
 PROMPT = Prompt(

@@ -12,11 +12,10 @@ from agents.documentation.citations.links import Addresses, harmless
 from agents.documentation.citations.markers import known_only, markers, normalised, without_markers
 from agents.documentation.citations.nearness import Nearness, are_beside
 from agents.documentation.citations.particulars import Particulars, has_case
-from agents.documentation.citations.sense import is_foreign, is_no_language, is_translated, repeats
-from agents.documentation.citations.statements import FEWEST_WORDS, Piece, pieces, without
+from agents.documentation.citations.statements import FEWEST_WORDS, Piece, pieces, repeats, without
 from agents.documentation.passages import with_heading
 from agents.words import content_words
-from knowledge.language import prose
+from knowledge.language import is_foreign, is_no_language, is_translated, prose
 from knowledge.sentences import FENCE, blocks, split_sentences
 
 # How much a statement of each status counts towards the answer's confidence.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from agents.documentation.citations.markers import markers, without_markers
-from agents.words import content_words
+from agents.words import content_words, words
 from knowledge.sentences import ABBREVIATION, FENCE, end_of_code_block
 
 HEADING = re.compile(r"^\s{0,3}#{1,6}\s|^\s*\*\*[^*]+\*\*:?\s*$")
@@ -25,6 +25,9 @@ CLOSE = re.compile(r"\s*(?:\||[.!?\u2026\u3002\uff01\uff1f]+[\"'\u201d\u2019\u00
 FINISHED = re.compile(rf"[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019)*_]*{MARKS}\s*\Z")
 # Less says nothing that could be true or false.
 FEWEST_WORDS = 3
+# Of 2,349 questions in twelve languages (XQuAD) and claims (WiCE) none says each of its words more
+# than 1.5 times.
+REPEATED = 2.5
 LEADS = (":", "\uff1a", "?", "\uff1f")
 
 
@@ -161,3 +164,16 @@ def whole(answer: str) -> str:
     if last is None or FINISHED.search(last.text):
         return answer.strip()
     return without(parts, [last])
+
+
+def repeats(text: str) -> bool:
+    """Whether a text says the same over and over."""
+    said = words(text)
+    return len(said) > REPEATED * len(set(said))
+
+
+def novelty(text: str) -> float:
+    """The share of a text's runs of three words that it did not say before, 0 to 1."""
+    said = words(text)
+    runs = list(zip(said, said[1:], said[2:], strict=False))
+    return len(set(runs)) / len(runs) if runs else 1.0
