@@ -151,7 +151,9 @@ def _completes_form(payload: Payload) -> bool:
     form = payload.get("refund_form")
     if not form or Route.BILLING not in payload["enabled_routes"]:
         return False
-    return answers(payload["text"], RefundForm.model_validate(form))
+    is_asked_else = payload.get("open_clarification") is not None
+    form = RefundForm.model_validate(form)
+    return answers(payload["text"], form, is_asked_else=is_asked_else)
 
 
 def translation(payload: Payload) -> Decision:

@@ -16,6 +16,7 @@ REQUEST = {"reason": "vague_request", "message": ""}
 OUTCOMES: dict[str, tuple[Any, ...]] = {
     "text": ("question", "/help", "yes"),
     "refund_form": (None, {"is_shown": True}),
+    "open_clarification": (None,),
     "language": ("en", "de"),
     "clarification_result": (None, "exit"),
     "small_talk": (None, "greeting", "person"),

@@ -44,6 +44,7 @@ def after(stage: Stage, **payload: Any) -> Decision:
         (Stage.LANG, FORM | {"text": "tak"}, [Role.BILLING]),
         (Stage.LANG, FORM | {"text": "the other one?"}, [Role.TRANSLATION]),
         (Stage.LANG, FORM | {"text": "tak", "enabled_routes": ONE_ROUTE}, [Role.TRANSLATION]),
+        (Stage.LANG, FORM | {"text": "tak", "open_clarification": {}}, [Role.TRANSLATION]),
         (Stage.LANG, FORM | {"text": "tak", "refund_form": None}, [Role.TRANSLATION]),
         (Stage.TRANSLATION, {}, [Role.ESSENCE]),
         (Stage.ESSENCE, {}, [Role.GUARDRAILS, Role.SEARCH]),

@@ -57,10 +57,12 @@ class FormTalk:
         if said.consent == "no":
             return Told([self._say(Phrase.REFUND_DROPPED)])
         filled = self.filled(form)
-        is_new = form == RefundForm()
-        if filled == form and not self._problems and not is_new and said.wish != "refund":
-            self._problems.append(self._say(Phrase.NOT_UNDERSTOOD))
-        return self.ask(filled)
+        told = self.ask(filled)
+        agrees = said.consent == "yes" and told.form and told.form.is_shown
+        is_clear = filled != form or form == RefundForm() or self._problems or agrees
+        if not is_clear and said.wish != "refund":
+            told.lines.insert(0, self._say(Phrase.NOT_UNDERSTOOD))
+        return told
 
     def brings(self, form: RefundForm) -> bool:
         """Whether the message says anything that the form is about."""

@@ -27,13 +27,14 @@ SHORTEST_TAIL = 4
 Consent = Literal["yes", "no", ""]
 
 
-def answers(text: str, form: RefundForm) -> bool:
+def answers(text: str, form: RefundForm, *, is_asked_else: bool = False) -> bool:
     """Tell whether a message is nothing but an answer to a form that is open.
 
-    A yes or a no answers it only if nothing else was talked about since it was asked for.
+    A yes or a no answers what else was asked since, if anything was; what a model asked, at once
+    or never.
     """
     if consent(text):
-        return form.turns_beside == 0
+        return not is_asked_else and (form.is_asked or form.turns_beside == 0)
     invoices = named(text, form.invoices)
     rest = without(text, invoices)
     is_short = sum(word.isalpha() for word in words(rest)) <= FEW_WORDS

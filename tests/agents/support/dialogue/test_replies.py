@@ -6,7 +6,7 @@ from agents.attributes import RefundForm
 from agents.support.dialogue.replies import answers, consent, named, strange, without
 from agents.words import LOCALES, Phrase
 
-FORM = RefundForm(invoices=["INV-20251001", "INV-u123"])
+FORM = RefundForm(is_asked=True, invoices=["INV-20251001", "INV-u123"])
 
 
 @pytest.mark.parametrize("language", LOCALES)
@@ -65,10 +65,12 @@ def test_these_are_questions_beside_it(text: str) -> None:
     assert not answers(text, FORM)
 
 
-def test_a_yes_answers_only_what_was_asked_last() -> None:
+def test_a_yes_answers_what_else_was_asked_since() -> None:
     beside = FORM.model_copy(update={"turns_beside": 1})
-    assert not answers("yes", beside)
-    assert answers("45 PLN", beside)
+    assert answers("yes", beside)
+    assert not answers("yes", beside, is_asked_else=True)
+    assert not answers("yes", beside.model_copy(update={"is_asked": False}))
+    assert answers("45 PLN", beside, is_asked_else=True)
 
 
 @pytest.mark.parametrize(
