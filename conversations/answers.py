@@ -89,7 +89,8 @@ def of_conversation(conversation: Conversation | None, envelope: Envelope) -> di
         return {}
     messages = conversation.messages.all()
     last = messages.filter(turn=envelope).order_by("-created").values("created")[:1]
-    return {
+    own = {"assistant": conversation.assistant} if conversation.assistant else {}
+    return own | {
         "last_agent": conversation.last_agent,
         "context_flags": conversation.context_flags,
         "billing_case_id": conversation.billing_case_id,

@@ -75,7 +75,9 @@ def latest() -> dict[str, Any]:
 
 def test_without_an_assistant_the_memory_says_nothing_of_one(key: Callable[..., Post]) -> None:
     factories.collection("phones")
-    assert key("ann")().status_code == HTTPStatus.ACCEPTED
+    answer = key("ann")()
+    assert answer.status_code == HTTPStatus.ACCEPTED
+    assert "assistant" not in answer.json()["state_excerpt"]
     payload = latest()
     assert "assistant" not in payload
     assert (payload["collections"], payload["enabled_routes"]) == ([], ["documentation"])
@@ -84,7 +86,9 @@ def test_without_an_assistant_the_memory_says_nothing_of_one(key: Callable[..., 
 def test_an_assistant_is_chosen_by_the_field_and_searches_its_own_collections(
     two: Any, key: Callable[..., Post]
 ) -> None:
-    assert key("ann")(assistant="telecom").status_code == HTTPStatus.ACCEPTED
+    answer = key("ann")(assistant="telecom")
+    assert answer.status_code == HTTPStatus.ACCEPTED
+    assert answer.json()["state_excerpt"]["assistant"] == "telecom"
     payload = latest()
     assert payload["assistant"]["name"] == "telecom"
     assert (payload["collections"], payload["audience"]) == (["phones"], "customers")
