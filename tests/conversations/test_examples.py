@@ -75,7 +75,7 @@ def test_the_examples_do_what_they_say(examples: None) -> None:
         foreign = answered(ASKED[other][0], name)
         assert ASKED[other][1] not in cited(foreign), foreign.payload["response"]
         with pytest.raises(ForeignCollection):
-            ask("Hello?", Asker(None), assistant=name, collections=[other])
+            ask("Hello?", Asker(None), assistant=name, collections=[f"{other}-example"])
 
 
 def test_a_greeting_is_the_examples_own_and_who_asks_for_nobody_finds_none(

@@ -174,10 +174,15 @@ def test_a_changed_role_may_take_another_way(
 def test_a_turn_is_replayed_with_its_assistant_as_it_stood(
     models: Sensible, settings: Settings
 ) -> None:
-    shop = Persona(name="shop", domain_name="Teapot", tone="Calm.", models={"quality": ""})
+    shop = Persona(
+        name="shop",
+        domain_name="Teapot",
+        tone="Calm.",
+        models={"quality": "", "essence": "other@scripted"},
+    )
     envelope = turn(QUESTION, collections=["teapot"], assistant=shop.model_dump(mode="json"))
-    asked = [call.prompt for call in models.server.ledger]
-    assert "response" in asked
+    asked = {call.prompt: call.body["model"] for call in models.server.ledger}
+    assert (asked["response"], asked["essence"]) == ("fake", "other")
     assert "quality" not in asked
     models.server.ledger.clear()
     settings.DOMAIN_NAME, settings.GUARDRAILS_STRICTNESS = "kettles", "high"
