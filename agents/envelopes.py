@@ -111,7 +111,13 @@ def end(envelope: Envelope, status: Status, *, error_id: str = "") -> None:
 
 
 def withhold(envelope: Envelope) -> None:
-    """Keep what an ending envelope came to from its user; the steps of its trace still have it."""
+    """Keep what an ending envelope came to from its user; the steps of its trace still have it.
+
+    What was told of an answer on its way is withdrawn.
+    """
+    if envelope.process_count:
+        nothing = {"step": envelope.step_count, "attempt": 1, "text": "", "replaces": True}
+        _on_commit(partial(send, event_commands(envelope.target_list, "token", **nothing)))
     envelope.status = Status.WITH_STAFF
     envelope.payload = {
         name: value for name, value in envelope.payload.items() if name not in ANSWER

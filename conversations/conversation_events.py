@@ -81,7 +81,8 @@ class ConversationEventsView(StreamView):
         after = _last_heard(request)
         # Refused here: later nothing but the end of the stream could say so.
         messages_after(conversation, after, most=1)
-        return streamed(partial(_events, conversation=conversation, after=after))
+        parts = partial(_events, conversation=conversation, after=after)
+        return streamed(parts, is_patient=True)
 
 
 def _last_heard(request: Request) -> uuid.UUID | None:
@@ -140,7 +141,8 @@ async def _latest(client: redis.asyncio.Redis, stream: str) -> str:
     return str(entries[0][0]) if entries else FIRST
 
 
-@sync_to_async
+# Not in the thread of its request, which would be kept for as long as the stream is open.
+@sync_to_async(thread_sensitive=False)
 def news(
     conversation: Conversation, after: uuid.UUID | None
 ) -> tuple[list[Message], dict[str, Any]]:

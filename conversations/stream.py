@@ -115,11 +115,14 @@ class EventsView(StreamView):
         return streamed(partial(_events, envelope=envelope, after=after))
 
 
-def streamed(parts: Parts) -> StreamingHttpResponse:
-    """Return a response that sends the parts as they come. Raises TooManyStreams."""
+def streamed(parts: Parts, *, is_patient: bool = False) -> StreamingHttpResponse:
+    """Return a response that sends the parts as they come. Raises TooManyStreams.
+
+    Patient ones, which are silent for long, leave half of the places to those of turns.
+    """
     # A stream is open for minutes and needs no database meanwhile.
     connection.close()
-    if len(_streams) >= MOST_STREAMS:
+    if len(_streams) >= (MOST_STREAMS // 2 if is_patient else MOST_STREAMS):
         raise TooManyStreams
     response = StreamingHttpResponse(event_stream(parts), content_type=MEDIA_TYPE)
     response["Cache-Control"] = "no-cache, no-transform"

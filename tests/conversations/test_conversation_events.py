@@ -213,7 +213,9 @@ def test_the_browser_of_the_conversation_follows_by_its_session(
 def test_more_than_a_process_can_follow_are_sent_away(
     following: Following, shop: User, row: Handover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "MOST_STREAMS", 0)
+    # The second half of the places is for turns.
+    monkeypatch.setattr(stream, "MOST_STREAMS", 2)
+    assert following(key(shop), "visitor-17").response.status == HTTPStatus.OK
     followed = following(key(shop), "visitor-17")
     assert followed.response.status == HTTPStatus.SERVICE_UNAVAILABLE
 

@@ -168,16 +168,17 @@ def test_however_a_turn_ends_after_staff_took_over_it_says_nothing(
 
 def test_a_take_over_ends_the_turn_that_is_under_way(listening: None, anna: User) -> None:
     envelope = ask("How?", NOBODY, session="s")
+    Envelope.objects.update(process_count=3)
     row = handover.take_over(envelope.conversation_id, anna)
     envelope.refresh_from_db()
     assert envelope.status == Status.WITH_STAFF
     assert said(row.conversation) == [("user", "How?")]
     assert row.waiting_since is not None
     told = events.follow(envelope.target_list, seconds=5)
-    assert [event[1] for event in (next(told), next(told)) if event] == [
-        "workflow_start",
-        "workflow_complete",
-    ]
+    heard = [event[1:] for event in (next(told), next(told), next(told)) if event]
+    assert [name for name, _ in heard] == ["workflow_start", "token", "workflow_complete"]
+    # What was shown of an answer is void.
+    assert (heard[1][1]["text"], heard[1][1]["replaces"]) == ("", True)
 
 
 def test_what_a_withheld_turn_learnt_is_remembered(

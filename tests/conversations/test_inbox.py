@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.timezone import now
 from pytest_django import Settings
 
+from agents.models import Envelope
 from agents.names import Status
 from conversations import handover
 from conversations.models import Conversation, Handover, Notification
@@ -167,12 +168,15 @@ def test_staff_without_rights_do_not_see_the_inbox(client: Client) -> None:
 @pytest.mark.usefixtures("listening")
 def test_staff_take_a_running_conversation_over(client: Client, anna: User) -> None:
     envelope = ask("How?", Asker(None), session="s")
+    Envelope.objects.update(process_count=3)
     address = reverse("admin:conversations_conversation_change", args=[envelope.conversation_id])
     assert "Answer myself" in client.get(address).content.decode()
     response = client.post(address, {"action": "take_over"})
     row = Handover.objects.get()
     assert response["Location"] == f"{INBOX}{row.pk}/change/"
     assert (row.assigned, row.why) == (anna, Handover.Why.STAFF)
+    # What the assistant would have said is found in its turn.
+    assert f"/envelope/{envelope.pk}/" in client.get(response["Location"]).content.decode()
     page = client.get(address).content.decode()
     assert "Answer myself" not in page
     assert f"{INBOX}{row.pk}/change/" in page
