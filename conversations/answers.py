@@ -72,12 +72,17 @@ def reply(envelope: Envelope) -> dict[str, Any]:
         "error_id": envelope.error_id or None,
         "usage": {
             "steps": envelope.process_count,
-            "seconds": round((envelope.update_ts - envelope.create_ts).total_seconds(), 3),
+            "seconds": _seconds(envelope),
             **usage_of_turn(envelope.pk),
         },
         "state_excerpt": {name: payload[name] for name in STATE_EXCERPT if name in payload}
         | of_conversation(conversation, envelope),
     }
+
+
+def _seconds(envelope: Envelope) -> float:
+    """Return how long a turn took; PostgreSQL dates its end back to where its transaction began."""
+    return max(0.0, round((envelope.update_ts - envelope.create_ts).total_seconds(), 3))
 
 
 def of_conversation(conversation: Conversation | None, envelope: Envelope) -> dict[str, Any]:

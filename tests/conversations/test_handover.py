@@ -115,6 +115,7 @@ def test_what_is_said_to_staff_is_stored_and_answered_by_no_agent(with_staff: Ha
     result = reply(envelope)
     assert (result["status"], result["reply"]) == ("with_staff", "")
     assert result["turn_id"] == str(envelope.pk)
+    assert result["usage"]["seconds"] >= 0
     assert said(with_staff.conversation)[-1] == ("user", "It is about my invoice.")
     assert set(envelope.steps.values_list("role", "status")) == {(Role.MANAGER, "cancelled")}
 
