@@ -14,7 +14,7 @@ from functools import partial
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Min, Q, QuerySet
 from django.utils.timezone import now
 
 from agents import envelopes
@@ -33,7 +33,8 @@ def begin(conversation: Conversation, why: Handover.Why, by: User | None = None)
     conversation.status = Conversation.Status.WITH_STAFF
     conversation.open_clarification, conversation.clarification_rounds = None, 0
     conversation.save()
-    moment = now()
+    # By the clock of the messages: what is said from now on is later.
+    moment = conversation.updated
     last = conversation.messages.order_by("created").last()
     is_awaited = by is None or (last is not None and last.role == Author.USER)
     row = Handover.objects.create(
@@ -99,13 +100,18 @@ def release(handover_id: int) -> None:
         row.assigned = row.taken = row.read_until = None
 
 
-def say(handover_id: int, by: User, text: str) -> Message:
-    """Answer the user; who answers has taken it."""
+def say(handover_id: int, by: User, text: str, *, seen: datetime | None = None) -> Message:
+    """Answer the user; who answers has taken it.
+
+    What the user wrote after `seen`, the time of the last message `by` was shown, still waits.
+    """
     with _held(handover_id, by) as row:
         _assign(row, by)
+        unseen = _said_by_user(row, seen).first() if seen else None
         message = row.conversation.message(Author.STAFF, text, by=by)
         message.save()
-        row.waiting_since, row.read_until = None, message.created
+        row.waiting_since = unseen.created if unseen else None
+        row.read_until = seen if unseen else message.created
     return message
 
 
@@ -138,13 +144,17 @@ def _ending(handover_id: int, by: User, seen: datetime | None) -> Iterator[Hando
         # What was begun before staff came must not be answered after they left.
         _stop_turns(row.conversation_id)
     with _held(handover_id, by) as row:
-        said = row.conversation.messages.filter(role=Author.USER, created__gt=row.requested)
-        if (said.filter(created__gt=seen) if seen else said).exists():
+        if _said_by_user(row, seen or row.requested).exists():
             raise RefusedHandover("The user has written meanwhile: read it first.")
         _assign(row, by)
         row.waiting_since = None
         row.conversation.status = Conversation.Status.OPEN
         yield row
+
+
+def _said_by_user(row: Handover, since: datetime) -> QuerySet[Message]:
+    messages = row.conversation.messages.filter(role=Author.USER, created__gt=since)
+    return messages.order_by("created")
 
 
 @contextmanager

@@ -204,7 +204,7 @@ def act(
     """
     match action:
         case "say":
-            handover.say(handover_id, by, checked(text))
+            handover.say(handover_id, by, checked(text), seen=seen)
         case "take":
             handover.take(handover_id, by)
         case "release":

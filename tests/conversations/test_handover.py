@@ -272,6 +272,15 @@ def test_nobody_leaves_a_message_unread(with_staff: Handover, anna: User) -> Non
     assert Conversation.objects.get().status == Conversation.Status.OPEN
 
 
+def test_what_came_while_staff_wrote_still_waits_for_them(with_staff: Handover, anna: User) -> None:
+    seen = handover.say(with_staff.pk, anna, "Which invoice?").created
+    ask("Number 7.", NOBODY, session="s")
+    handover.say(with_staff.pk, anna, "Are you there?", seen=seen)
+    with_staff.refresh_from_db()
+    unseen = with_staff.conversation.messages.get(text="Number 7.")
+    assert (with_staff.waiting_since, with_staff.read_until) == (unseen.created, seen)
+
+
 def test_what_has_ended_stays_as_it_is(with_staff: Handover, anna: User) -> None:
     handover.close(with_staff.pk, anna, seen=None)
     envelope = ask("How?", NOBODY, session="s")
