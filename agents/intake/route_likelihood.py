@@ -9,6 +9,7 @@ from django.conf import settings
 
 from agents.intake.exemplars import SHARPNESS, votes
 from agents.names import Route
+from agents.support.dialogue.utterance import BUTTONS
 from agents.words import LOCALES, Phrase
 from knowledge.embedding import encode_any_language
 from knowledge.linear_layer import classifier
@@ -67,9 +68,9 @@ def _picked(text: str) -> Route | None:
 
 @cache
 def _buttons() -> dict[str, Route]:
+    # The button of the documents is no question that could be answered.
     return {
-        phrase.in_language(language).casefold(): route
-        for route, phrase in OFFERS.items()
+        phrase.in_language(language).casefold(): Route.BILLING
+        for phrase in (OFFERS[Route.BILLING], *BUTTONS.values())
         for language in LOCALES
-        if route is not Route.DOCUMENTATION  # its button is no question that could be answered
     }

@@ -8,6 +8,7 @@ import pytest
 
 from agents.contract import Result
 from agents.intake.router import choose
+from agents.support.dialogue.utterance import BUTTONS
 from agents.words import LOCALES, Phrase
 from tests.scripted import Response, Scripted, shaped
 
@@ -72,6 +73,7 @@ MESSAGES = Path(__file__).with_name("routes.jsonl")
         "How much do I owe?",
         "Gdzie jest moja faktura?",
         *(Phrase.ROUTE_BILLING.in_language(language) for language in LOCALES),
+        *(button.in_language(language) for button in BUTTONS.values() for language in LOCALES),
     ],
 )
 def test_questions_about_the_customers_money_go_to_billing(question: str) -> None:

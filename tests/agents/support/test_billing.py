@@ -97,7 +97,7 @@ def test_the_model_is_shown_the_last_twelve_messages_and_the_flags(
 
 
 def test_without_a_model_the_account_is_shown_in_the_users_language(claim: Claim) -> None:
-    done = said(claim, None, language="de")
+    done = said(claim, None, text="Was wisst ihr von mir?", language="de")
     assert "M 100 GB, 45.00 PLN im Monat, seit 2025-08-15" in done.writes["response"]
     assert "Rechnung INV-u123 vom 2025-10-01: 45.00 PLN." in done.writes["response"]
     assert not RefundCase.objects.exists()

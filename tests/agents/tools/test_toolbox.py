@@ -170,7 +170,10 @@ def test_the_server_lets_go_of_what_an_effect_holds_that_hangs(
 ) -> None:
     bench.hang = threading.Event()
     toolbox.call_all([REFUND])
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND state LIKE 'idle in transaction%'"
+    )
     until = time.monotonic() + 10
     with connection.cursor() as cursor:
         while time.monotonic() < until:
