@@ -8,7 +8,7 @@ from agents.documentation.augmentation import assemble
 from agents.documentation.quality import judge
 from agents.documentation.response import answer
 from agents.words import LOCALES, Phrase
-from tests.agents.documentation.test_response import ShownTokens
+from tests.agents.documentation.test_response_by_model import ShownTokens
 from tests.agents.passages import PASSAGES
 from tests.scripted import Response, Scripted, shaped
 
