@@ -26,7 +26,10 @@ from knowledge.read_only_admin import RecordAdmin
 
 OPEN = Q(**handover.UNENDED)
 OPEN_BOXES = ("new", "mine", "waiting")
-CHANGE = "conversations.change_handover"
+VIEW, CHANGE = "conversations.view_handover", "conversations.change_handover"
+ACTIONS = ("take", "say", "release", "give_back", "close")
+# Who waits for us comes first, the longest first.
+ORDER = (F("waiting_since").asc(nulls_last=True), "requested")
 # Of a long conversation, the latest.
 MOST_MESSAGES = 300
 UNSENT = "unsent"
@@ -87,10 +90,10 @@ class HandoverAdmin(RecordAdmin):
         )
 
     def get_ordering(self, request: HttpRequest) -> tuple[Any, ...]:
-        """Who waits for us comes first, the longest first; what has ended, the latest first."""
+        """By who waits for us; what has ended, the latest first."""
         if request.GET.get(Box.parameter_name) == "closed":
             return (Coalesce("returned", "closed").desc(),)
-        return (F("waiting_since").asc(nulls_last=True), "requested")
+        return ORDER
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

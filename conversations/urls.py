@@ -2,11 +2,17 @@
 
 from django.urls import path
 
-from conversations import api, conversation_events, page, stream
+from conversations import api, conversation_events, handover_api, page, stream
 
 urlpatterns = [
     path("", page.page, name="start"),
     path("api/chat/", api.ChatView.as_view(), name="chat"),
+    path("api/admin/handovers/", handover_api.HandoversView.as_view(), name="handovers"),
+    path(
+        "api/admin/handovers/<int:handover_id>/",
+        handover_api.HandoverView.as_view(),
+        name="handover",
+    ),
     path(
         "api/conversations/<str:name>/messages/",
         api.MessagesView.as_view(),
