@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from conversations.api import owner
+from conversations.api import owner, seen_conversations
 from conversations.errors import UnknownMessage
 from conversations.inbox import ACTIONS, CHANGE, ORDER, VIEW, Box, act, box
 from conversations.models import Handover
@@ -92,8 +92,8 @@ class HandoversView(ListAPIView[Handover]):
         """Return what is in the box."""
         query = HandoverQuery(data=self.request.query_params)
         query.is_valid(raise_exception=True)
-        rows = Handover.objects.select_related("conversation", "assigned").order_by(*ORDER, "pk")
-        return rows.filter(box(query.validated_data.get("box"), self.request.user))
+        chosen = box(query.validated_data.get("box"), self.request.user)
+        return _seen(self.request).filter(chosen).order_by(*ORDER, "pk")
 
 
 class HandoverView(APIView):
@@ -104,7 +104,7 @@ class HandoverView(APIView):
     @extend_schema(responses=HandoverSerializer)
     def get(self, request: Request, handover_id: int) -> Response:
         """Return how it stands."""
-        return Response(HandoverSerializer(_row(handover_id)).data)
+        return Response(HandoverSerializer(_row(request, handover_id)).data)
 
     @extend_schema(
         request=HandoverAction,
@@ -121,7 +121,7 @@ class HandoverView(APIView):
         body = HandoverAction(data=request.data)
         body.is_valid(raise_exception=True)
         values: dict[str, Any] = body.validated_data
-        row = _row(handover_id)
+        row = _row(request, handover_id)
         text, note = values.get("text", ""), values.get("note", "")
         seen = None
         if "seen" in values:
@@ -130,9 +130,14 @@ class HandoverView(APIView):
                 raise UnknownMessage
             seen = message.created
         act(values["action"], row.pk, owner(request), text=text, note=note, seen=seen)
-        return Response(HandoverSerializer(_row(handover_id)).data)
+        return Response(HandoverSerializer(_row(request, handover_id)).data)
 
 
-def _row(handover_id: int) -> Handover:
+def _seen(request: Request) -> QuerySet[Handover]:
+    """Return those of the conversations that the key may see."""
     rows = Handover.objects.select_related("conversation", "assigned")
-    return get_object_or_404(rows, pk=handover_id)
+    return rows.filter(conversation__in=seen_conversations(request))
+
+
+def _row(request: Request, handover_id: int) -> Handover:
+    return get_object_or_404(_seen(request), pk=handover_id)

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
+from knox.models import AuthToken
 from pytest_django import Settings
 
 from agents.names import Status
+from conversations.assistants import Assistant, Grant
 from conversations.models import Conversation, Handover
 from conversations.services import Asker, ask
 from tests import factories
@@ -94,6 +96,18 @@ def test_without_rights_or_a_key_nothing_is_seen(client: Client, row: Handover) 
     for address in (ADDRESS, f"{ADDRESS}{row.pk}/"):
         assert client.get(address, headers=sent).status_code == HTTPStatus.FORBIDDEN
         assert client.get(address).status_code == HTTPStatus.UNAUTHORIZED
+
+
+def test_a_key_that_is_bound_to_an_assistant_reaches_the_conversations_of_no_other(
+    client: Client, row: Handover
+) -> None:
+    sent = desk("view_handover", "change_handover")
+    bank = Assistant.objects.create(name="bank")
+    Grant.objects.create(token=AuthToken.objects.get(), assistant=bank)
+    assert client.get(ADDRESS, headers=sent).json()["count"] == 0
+    assert do(client, row, sent, action="take").status_code == HTTPStatus.NOT_FOUND
+    Conversation.objects.update(assistant="bank")
+    assert do(client, row, sent, action="take").status_code == HTTPStatus.OK
 
 
 def test_what_is_not_there_is_not_found(client: Client, row: Handover) -> None:
