@@ -6,7 +6,6 @@ from typing import Any
 from django.utils.timezone import now
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.permissions import IsAdminUser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -14,6 +13,7 @@ from rest_framework.views import APIView
 from agents.trace.metrics import overview
 from agents.trace.queues import State
 from agents.trace.usage import PARTS, figures
+from knowledge.identifiers import Scope
 
 USUAL_DAYS = 30
 
@@ -77,7 +77,7 @@ class UsageFigures(serializers.Serializer[Any]):
 class UsageView(APIView):
     """Usage of language models: calls, tokens, cost and time."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.ADMIN
 
     @extend_schema(parameters=[UsageQuery], responses=UsageFigures)
     def get(self, request: Request) -> Response:
@@ -136,7 +136,7 @@ class OverviewSerializer(serializers.Serializer[Any]):
 class QueuesView(APIView):
     """Queues: what waits, who listens, and how long the work takes."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.ADMIN
 
     @extend_schema(responses=OverviewSerializer)
     def get(self, request: Request) -> Response:

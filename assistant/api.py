@@ -22,12 +22,13 @@ from conversations.errors import (
     NobodyListens,
     NothingToRead,
     OtherAssistant,
+    OtherDocuments,
     StillTakenIn,
     TooManyTurns,
     TurnInProgress,
     UnknownAssistant,
 )
-from knowledge.errors import KnowledgeError
+from knowledge.errors import KnowledgeError, UnknownCollection
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ STATUS: dict[type[Exception], int] = {
     UnknownAssistant: 404,
     ForeignCollection: 404,
     OtherAssistant: 409,
+    OtherDocuments: 409,
     NothingToRead: 503,
 }
 AWAY = {
@@ -61,6 +63,9 @@ class Pages(PageNumberPagination):
 
 def explain(error: Exception, context: dict[str, Any]) -> Response:
     """Turn any exception of a view into `{code, detail, error_id?}`; nothing of ours leaks."""
+    if isinstance(error, UnknownCollection):
+        # Nobody is told of others by their names.
+        return _error(404, error.code, error.here)
     if isinstance(error, ConversationError | KnowledgeError):
         response = _error(STATUS.get(type(error), 400), error.code, str(error))
         if isinstance(error, TooManyTurns | StillTakenIn):

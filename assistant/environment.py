@@ -5,6 +5,7 @@ from base64 import b64decode
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -179,6 +180,15 @@ def http_address(name: str, url: str) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:
         refuse(name, "must hold no user, password, query or fragment")
     return url.rstrip("/")
+
+
+def check_networks(name: str, networks: Iterable[str]) -> None:
+    """Refuse what is neither an address nor a network of addresses."""
+    for each in networks:
+        try:
+            ip_network(each)
+        except ValueError:
+            refuse(name, f"{each!r} is no address or network, such as 10.0.0.0/8")
 
 
 def profile(env: Env) -> str:

@@ -16,6 +16,7 @@ from agents.names import ENRICHMENT, INSTANCES, MODEL_ASKERS, Role, Route
 from assistant import appearance
 from assistant.environment import (
     broker_url,
+    check_networks,
     choices,
     explained,
     http_address,
@@ -48,6 +49,8 @@ SECRET_KEY: str = env.str("SECRET_KEY", "")
 DEBUG: bool = env.bool("DEBUG", False)
 PUBLIC_URL: str = env.str("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
 ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+# Whose X-Forwarded-For is believed: addresses and networks.
+TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", ["127.0.0.1", "::1"])
 START_PAGE: str = env.str(
     "START_PAGE",
     "staff" if os.environ.get("DATABASE_URL") else "open",
@@ -76,6 +79,10 @@ MAX_PROCESS_COUNT: int = env.int("MAX_PROCESS_COUNT", 60, validate=Range(min=10)
 MAX_QUESTION_LENGTH: int = env.int("MAX_QUESTION_LENGTH", 8000, validate=_counts)
 MAX_TURNS: int = env.int("MAX_TURNS", 500, validate=_counts)
 MAX_TURNS_PER_KEY: int = env.int("MAX_TURNS_PER_KEY", 20, validate=_counts)
+# Of requests in a minute, and of logins in a quarter of an hour; 0 sets none.
+MAX_REQUESTS_PER_KEY: int = env.int("MAX_REQUESTS_PER_KEY", 600, validate=Range(min=0))
+MAX_REQUESTS_PER_ADDRESS: int = env.int("MAX_REQUESTS_PER_ADDRESS", 1200, validate=Range(min=0))
+MAX_FAILED_LOGINS: int = env.int("MAX_FAILED_LOGINS", 10, validate=Range(min=0))
 PARALLEL_INTAKE: bool = env.bool("PARALLEL_INTAKE", True)
 TRANSLATE_ENGLISH: str = env.str(
     "TRANSLATE_ENGLISH", "correct", validate=OneOf(["correct", "skip"])
@@ -129,6 +136,8 @@ DESCRIBE_ON_REQUEST: bool = bool(MODELS[ENRICHMENT].model) and not env.str("ENRI
 PROMPTS_DIR: str = env.str("PROMPTS_DIR", "")
 DAILY_BUDGET: float = env.float("DAILY_BUDGET", 0, validate=Range(min=0))
 DAILY_BUDGET_PER_KEY: float = env.float("DAILY_BUDGET_PER_KEY", 0, validate=Range(min=0))
+DAILY_TOKENS: int = env.int("DAILY_TOKENS", 0, validate=Range(min=0))
+DAILY_TOKENS_PER_KEY: int = env.int("DAILY_TOKENS_PER_KEY", 0, validate=Range(min=0))
 CACHE_MODEL_SECONDS: int = env.int("CACHE_MODEL_SECONDS", 3600, validate=Range(min=0))
 CACHE_TRANSLATION_SECONDS: int = env.int("CACHE_TRANSLATION_SECONDS", 86400, validate=Range(min=0))
 CACHE_QUALITY_SECONDS: int = env.int("CACHE_QUALITY_SECONDS", 3600, validate=Range(min=0))
@@ -175,6 +184,7 @@ try:
     _mail = mail_server(EMAIL_URL)
     HANDOVER_WEBHOOK_KEY = signing_key(_webhook_secret)
     refuse_unreachable_staff(HANDOVER_WEBHOOK, HANDOVER_EMAIL, EMAIL_URL)
+    check_networks("TRUSTED_PROXIES", TRUSTED_PROXIES)
     for _route in ROUTES:
         if _route not in list(Route):
             refuse("ROUTES", f"{_route!r} is not a route; allowed: {', '.join(Route)}")
@@ -213,6 +223,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "conversations.limits.AddressLimit",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -233,6 +244,7 @@ TEMPLATES: list[dict[str, Any]] = [
         },
     }
 ]
+AUTHENTICATION_BACKENDS = ["conversations.limits.LimitedLogin"]
 ROOT_URLCONF = "assistant.urls"
 ASGI_APPLICATION = "assistant.asgi.application"
 # Imported by the processes that need them, at the first use: the client of the providers takes a
@@ -268,12 +280,13 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = urlsplit(PUBLIC_URL).scheme == "htt
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "knox.auth.TokenAuthentication",
+        "conversations.authentication.KeyAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": ["knowledge.api.access.ScopePermission"],
+    "DEFAULT_THROTTLE_CLASSES": ["conversations.limits.KeyThrottle"],
     "DEFAULT_PAGINATION_CLASS": "assistant.api.Pages",
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "assistant.openapi.Schema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "EXCEPTION_HANDLER": "assistant.api.explain",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",

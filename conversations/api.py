@@ -12,7 +12,6 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
-from knox.models import AuthToken
 from pydantic import BaseModel, ConfigDict
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -25,11 +24,16 @@ from agents.models import Envelope
 from agents.names import Route, Status
 from agents.trace.trace import trace
 from conversations.answers import reply
+from conversations.authentication import key_id
 from conversations.models import Conversation, Message
-from conversations.reach import bound_to
+from conversations.reach import bound_to, foreign_turns
 from conversations.services import Asker, Filters, ask, messages_after, wait
+from knowledge.api.access import may
+from knowledge.identifiers import Scope
 
 SESSION = re.compile(r"^[\w.:-]{1,64}\Z")
+# In a list of a body: collections, languages.
+MOST_NAMES = 50
 # Messages that are told at once.
 PAGE = 100
 
@@ -50,11 +54,13 @@ class ChatRequest(serializers.Serializer[Any]):
     collections = serializers.ListField(
         child=serializers.CharField(max_length=63),
         required=False,
-        help_text="Names of the collections to answer from; all of them when left out.",
+        max_length=MOST_NAMES,
+        help_text="Names of the collections to answer from; left out: all that your key reaches.",
     )
     languages = serializers.ListField(
         child=serializers.CharField(max_length=16),
         required=False,
+        max_length=MOST_NAMES,
         help_text="Answer this message from documents in these languages only: tags such as en.",
     )
     audience = serializers.CharField(
@@ -126,6 +132,8 @@ class Reply(BaseModel):
 class ChatView(APIView):
     """One turn: asks, and unless told not to waits for the answer."""
 
+    scope = Scope.CHAT
+
     @extend_schema(
         request=ChatRequest,
         responses={200: Reply, 202: Reply},
@@ -146,9 +154,7 @@ class ChatView(APIView):
         values: dict[str, Any] = body.validated_data
         envelope = ask(
             values["message"],
-            Asker(
-                owner(request), values.get("user_id", ""), key_id(request), bound_to(request.auth)
-            ),
+            asker(request, values.get("user_id", "")),
             session=values.get("session_id", ""),
             assistant=values.get("assistant", ""),
             collections=values.get("collections", ()),
@@ -163,6 +169,8 @@ class ChatView(APIView):
 
 class TurnView(APIView):
     """A turn as it stands."""
+
+    scope = Scope.CHAT
 
     @extend_schema(responses=Reply)
     def get(self, request: Request, turn_id: uuid.UUID) -> Response:
@@ -200,6 +208,8 @@ class SaidMessages(BaseModel):
 
 class MessagesView(APIView):
     """What was said in a conversation, by its user, the assistant and staff."""
+
+    scope = Scope.CHAT
 
     @extend_schema(
         parameters=[MessagesQuery],
@@ -261,14 +271,18 @@ def said_message(message: Message) -> SaidMessage:
 class TraceView(APIView):
     """Everything that happened in a turn."""
 
+    scope = Scope.CHAT
+
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, turn_id: uuid.UUID) -> Response:
         """Return every step with what it read and wrote, its waiting and its working time."""
-        return Response(trace(owned_turn(request, turn_id), staff=owner(request).is_staff))
+        return Response(trace(owned_turn(request, turn_id), staff=may(request, Scope.ADMIN)))
 
 
 class CancelView(APIView):
     """The end of a turn its user no longer waits for."""
+
+    scope = Scope.CHAT
 
     @extend_schema(request=None, responses=Reply)
     def post(self, request: Request, turn_id: uuid.UUID) -> Response:
@@ -287,41 +301,49 @@ def owner(request: Request) -> User:
     return user
 
 
-def key_id(request: Request) -> str:
-    """Return what tells the API key of a request apart, and nothing that could be used as one."""
-    return request.auth.digest[:12] if isinstance(request.auth, AuthToken) else ""
+def asker(request: Request, user_id: str = "") -> Asker:
+    """Return who asks: the owner of the key or login, with what the key is bound to."""
+    return Asker(owner(request), user_id, key_id(request), bound_to(request.auth))
 
 
 def owned_conversation(request: Request, name: str) -> Conversation:
     """Return the requester's conversation of this session or id; everyone else gets 404.
 
-    Staff may read any, by its id.
+    With the scope admin any, by its id; with a key that is bound, only what it reaches.
     """
     seen = seen_conversations(request)
     session = name if SESSION.match(name) else ""
-    own = seen.filter(owner=owner(request), session=session).first()
-    if own:
-        return own
-    try:
-        return get_object_or_404(seen, pk=uuid.UUID(name))
-    except ValueError as error:
-        raise Http404 from error
+    conversation = seen.filter(owner=owner(request), session=session).first()
+    if conversation is None:
+        try:
+            conversation = get_object_or_404(seen, pk=uuid.UUID(name))
+        except ValueError as error:
+            raise Http404 from error
+    if foreign_turns(conversation.pk, bound_to(request.auth)).exists():
+        raise Http404
+    return conversation
 
 
 def seen_conversations(request: Request) -> QuerySet[Conversation]:
-    """Return the requester's conversations (all for staff), and of those its key may see.
+    """Return the requester's conversations (all with the scope admin) that its key may see.
 
     A key that is bound to an assistant sees what was said to that one alone.
     """
-    user = owner(request)
     conversations = Conversation.objects.all()
-    if bound := bound_to(request.auth):
+    if bound := bound_to(request.auth).assistant:
         conversations = conversations.filter(assistant=bound)
-    return conversations if user.is_staff else conversations.filter(owner=user)
+    sees_all = may(request, Scope.ADMIN)
+    return conversations if sees_all else conversations.filter(owner=owner(request))
 
 
 def owned_turn(request: Request, turn_id: uuid.UUID) -> Envelope:
-    """Return a turn of a conversation that the requester sees; everyone else gets 404."""
+    """Return a turn of a conversation that the requester sees; everyone else gets 404.
+
+    With a key that is bound to collections only one that looked into no others.
+    """
     envelope = get_object_or_404(Envelope, pk=turn_id)
-    get_object_or_404(seen_conversations(request), pk=envelope.conversation_id)
+    identity = envelope.conversation_id
+    get_object_or_404(seen_conversations(request), pk=identity)
+    if foreign_turns(identity, bound_to(request.auth)).filter(pk=envelope.pk).exists():
+        raise Http404
     return envelope

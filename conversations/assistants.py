@@ -1,4 +1,4 @@
-"""Assistants: what each of several in one deployment sets for itself, and which keys reach it."""
+"""Assistants: what each of several in one deployment sets for itself."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -6,16 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
-from django.db.models import (
-    CASCADE,
-    PROTECT,
-    CharField,
-    DateTimeField,
-    ForeignKey,
-    JSONField,
-    Model,
-    OneToOneField,
-)
+from django.db.models import CharField, DateTimeField, JSONField, Model
 
 from agents.attributes import LANGUAGE, Persona
 from agents.names import ENRICHMENT, MODEL_ASKERS, PROFILES
@@ -185,17 +176,6 @@ class Assistant(Model):
             greeting=self.greeting,
             **{name: said for name, said in own.items() if said},
         )
-
-
-class Grant(Model):
-    """What an API key may reach. A key without one reaches what its user may."""
-
-    token = OneToOneField("knox.AuthToken", CASCADE, primary_key=True, related_name="grant")
-    # Protected: a key whose assistant went would reach everything.
-    assistant = ForeignKey(Assistant, PROTECT, related_name="grants")
-
-    def __str__(self) -> str:
-        return f"{self.token.token_key} → {self.assistant.name}"
 
 
 def models_by_asker(chosen: Mapping[str, str]) -> dict[str, str]:

@@ -19,11 +19,13 @@ from django.db.models import Exists
 from django.http import Http404, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
-from rest_framework.exceptions import NotAuthenticated, ValidationError
+from knox.models import AuthToken
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from conversations import page
 from conversations.api import MessagesQuery, owned_conversation, said_message
+from conversations.authentication import key_of
 from conversations.errors import UnknownMessage
 from conversations.handover import UNENDED, bell
 from conversations.models import Conversation, Message
@@ -34,11 +36,12 @@ from conversations.stream import (
     HEARTBEAT,
     LONGEST_BLOCK_MS,
     MEDIA_TYPE,
+    Listener,
     StreamView,
     event,
-    read,
     streamed,
 )
+from knowledge.api.access import demand
 
 # A stream ends after this; who still follows comes back by itself.
 LONGEST_SECONDS = 900.0
@@ -77,12 +80,12 @@ class ConversationEventsView(StreamView):
         is told at the beginning and whenever it changes: `with_staff` while a person answers, and
         whether one has `taken` it. A stream ends after 15 minutes; come back with Last-Event-ID.
         """
-        conversation = _conversation(request, name)
+        conversation, key = _conversation(request, name)
         after = _last_heard(request)
         # Refused here: later nothing but the end of the stream could say so.
         messages_after(conversation, after, most=1)
         parts = partial(_events, conversation=conversation, after=after)
-        return streamed(parts, is_patient=True)
+        return streamed(parts, key, is_patient=True)
 
 
 def _last_heard(request: Request) -> uuid.UUID | None:
@@ -98,24 +101,26 @@ def _last_heard(request: Request) -> uuid.UUID | None:
     return after
 
 
-def _conversation(request: Request, name: str) -> Conversation:
-    """Return a conversation of this browser's or of this key's; everyone else gets 401 or 404."""
+def _conversation(request: Request, name: str) -> tuple[Conversation, AuthToken | None]:
+    """Return a conversation of this browser's, or one of this key's and the key.
+
+    Everyone else gets 401, 403 or 404.
+    """
     if not page.is_closed(request._request):
         try:
-            return page.visible_conversation(request._request, name)
+            return page.visible_conversation(request._request, name), None
         except Http404:
             pass  # Nothing of this browser's: its user may still own it.
-    if not request.user.is_authenticated:
-        raise NotAuthenticated
-    return owned_conversation(request, name)
+    demand(request, StreamView.scope)
+    return owned_conversation(request, name), key_of(request)
 
 
 async def _events(
-    client: redis.asyncio.Redis, conversation: Conversation, after: uuid.UUID | None
+    listener: Listener, conversation: Conversation, after: uuid.UUID | None
 ) -> AsyncIterator[bytes]:
     """Yield what was said after a message, and then what is said."""
     stream, until = bell(conversation.pk), time.monotonic() + LONGEST_SECONDS
-    heard = await _latest(client, stream)
+    heard = await _latest(listener.client, stream)
     told: dict[str, Any] = {}
     while told != FORGOTTEN and time.monotonic() < until:
         messages, state = await news(conversation, after)
@@ -127,7 +132,7 @@ async def _events(
             yield event("status", json.dumps(told))
         if len(messages) == MOST_AT_ONCE:
             continue
-        if rings := await read(client, stream, heard, block=LONGEST_BLOCK_MS):
+        if rings := await listener.read(stream, heard, block=LONGEST_BLOCK_MS):
             heard = rings[-1][0]
         else:
             yield HEARTBEAT

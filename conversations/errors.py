@@ -89,6 +89,12 @@ class OtherAssistant(ConversationError):
     code = "other_assistant"
 
 
+class OtherDocuments(ConversationError):
+    """This conversation is about documents that your key does not reach: begin a new one."""
+
+    code = "other_documents"
+
+
 class ForeignCollection(ConversationError):
     """There is no such collection here."""
 

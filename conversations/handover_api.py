@@ -17,6 +17,8 @@ from conversations.api import owner, seen_conversations
 from conversations.errors import UnknownMessage
 from conversations.inbox import ACTIONS, CHANGE, ORDER, VIEW, Box, act, box
 from conversations.models import Handover
+from knowledge.api.access import ScopePermission
+from knowledge.identifiers import Scope
 
 
 class MayAnswer(BasePermission):
@@ -80,7 +82,8 @@ class HandoverAction(serializers.Serializer[Any]):
 class HandoversView(ListAPIView[Handover]):
     """The inbox: who has waited longest comes first."""
 
-    permission_classes = (MayAnswer,)
+    scope = Scope.ADMIN
+    permission_classes = (ScopePermission, MayAnswer)
     serializer_class = HandoverSerializer
 
     @extend_schema(parameters=[HandoverQuery])
@@ -99,7 +102,8 @@ class HandoversView(ListAPIView[Handover]):
 class HandoverView(APIView):
     """One conversation with staff."""
 
-    permission_classes = (MayAnswer,)
+    scope = Scope.ADMIN
+    permission_classes = (ScopePermission, MayAnswer)
 
     @extend_schema(responses=HandoverSerializer)
     def get(self, request: Request, handover_id: int) -> Response:

@@ -9,7 +9,8 @@ from django.db import models
 from django.utils.timezone import now
 
 from agents.models import Envelope
-from conversations.assistants import Assistant, Grant
+from conversations.assistants import Assistant
+from conversations.grants import Grant
 from knowledge.models import Collection
 
 __all__ = ("Assistant", "Conversation", "Grant", "Message")

@@ -31,13 +31,15 @@ from conversations.errors import (
     NobodyListens,
     NothingToRead,
     OtherAssistant,
+    OtherDocuments,
     StillTakenIn,
     TooManyTurns,
     TurnInProgress,
     UnknownAssistant,
 )
+from conversations.grants import collections_of
+from conversations.limits import visitor
 from conversations.models import Assistant, Conversation, Message
-from conversations.reach import collections_of
 from conversations.services import Asker, ask, wait
 from knowledge.errors import KnowledgeError
 from knowledge.models import Collection
@@ -55,6 +57,7 @@ REFUSED: dict[type[Exception], HTTPStatus] = {
     UnknownAssistant: HTTPStatus.NOT_FOUND,
     ForeignCollection: HTTPStatus.NOT_FOUND,
     OtherAssistant: HTTPStatus.CONFLICT,
+    OtherDocuments: HTTPStatus.CONFLICT,
     NothingToRead: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 ENDED: dict[str, HTTPStatus] = {
@@ -86,10 +89,10 @@ class VisibleTurn:
         with_staff = Conversation.Status.WITH_STAFF
         return self.conversation.status == with_staff or self.envelope.status == Status.WITH_STAFF
 
-    @property
-    def asker(self) -> Asker:
+    def asker(self, visitor: str) -> Asker:
         """Who goes on with the conversation: whoever began it."""
-        return Asker(self.conversation.owner, self.conversation.user_id)
+        owner = self.conversation.owner
+        return Asker(owner, self.conversation.user_id, key="" if owner else visitor)
 
 
 def _guarded(view: View) -> View:
@@ -136,7 +139,7 @@ def _ask(request: HttpRequest) -> HttpResponse:
     try:
         previous = visible_turn(request, turn) if turn else None
         name = previous.conversation.session if previous else new_name()
-        asker = previous.asker if previous else _asker(request, name)
+        asker = previous.asker(visitor(request)) if previous else _asker(request, name)
         envelope = ask(
             text,
             asker,
@@ -189,7 +192,9 @@ def _refuse(
 
 def _asker(request: HttpRequest, name: str) -> Asker:
     """Return who asks: without a login someone of this conversation, and nobody else's content."""
-    return Asker(request.user) if isinstance(request.user, User) else Asker(None, name)
+    if isinstance(request.user, User):
+        return Asker(request.user)
+    return Asker(None, name, key=visitor(request))
 
 
 def _show(

@@ -21,6 +21,7 @@ from conversations.errors import (
     KeyReused,
     NobodyListens,
     OtherAssistant,
+    OtherDocuments,
     StillTakenIn,
     TooManyTurns,
     TurnInProgress,
@@ -29,6 +30,7 @@ from conversations.errors import (
     UnusableKey,
     UnusableText,
 )
+from conversations.grants import UNBOUND, Bounds
 from conversations.models import Assistant, Conversation, Message
 from conversations.turn_memory import recall
 from knowledge import versions
@@ -49,8 +51,8 @@ class Asker:
 
     owner: User | None
     user_id: str = ""
-    key: str = ""  # id of the API key; empty: asked without one
-    bound: str = ""  # name of the only assistant that the key reaches; empty: any
+    key: str = ""  # id of the API key, or of a visitor's address; empty: asked without one
+    bound: Bounds = UNBOUND  # what the key is bound to
 
 
 @dataclass(frozen=True)
@@ -93,29 +95,36 @@ def ask(
     `idempotency_key` begins no other turn; without a session, the key names the conversation, too.
     What is said to staff ends its turn at once, without an answer.
 
-    Raises a ConversationError, or knowledge.errors.UnknownCollection, before anything is stored.
+    Raises a ConversationError before anything is stored.
     """
     text = checked(text)
     session = session or _session_of(idempotency_key)
     # Before anything is told of the conversation: its assistant may be another key's.
     answering = reach.chosen(assistant, asker.bound, begun_with(asker, session))
+    _refuse_foreign(asker, session)
     if earlier := _taken(asker, session, idempotency_key, text):
         return earlier
-    chosen = reach.chosen_collections(answering, collections)
+    chosen = reach.chosen_collections(answering, collections, asker.bound)
     audience = reach.audience(answering, filters.audience.strip())
     # To reach staff, nobody need listen and no document be there.
     if not _with_staff(asker, session):
-        _refuse_unready(answering, chosen)
+        _refuse_unready(answering, chosen, asker.bound)
     with transaction.atomic():
         conversation = _conversation(asker, session, answering)
         if earlier := _taken(asker, session, idempotency_key, text):
             return earlier
         if conversation.status == Conversation.Status.RUNNING:
             raise TurnInProgress
+        _refuse_foreign(asker, session)
         if chosen:
             conversation.collections.set(chosen)
         memory = recall(
-            conversation, text, key=asker.key, assistant=answering, audience=audience
+            conversation,
+            text,
+            key=asker.key,
+            assistant=answering,
+            audience=audience,
+            bound=asker.bound,
         ) | {"languages": [as_language(tag) for tag in filters.languages]}
         message = conversation.message(
             Message.Author.USER, text, idempotency_key=idempotency_key or None
@@ -123,17 +132,29 @@ def ask(
         return _begin(conversation, message, memory)
 
 
-def _refuse_unready(assistant: Assistant | None, chosen: Sequence[Collection]) -> None:
-    reach.refuse_unready(assistant)
+def _refuse_foreign(asker: Asker, session: str) -> None:
+    """Raise OtherDocuments when documents were told of that are out of reach of the key."""
+    if not asker.bound.collections:
+        return
+    rows = Conversation.objects.filter(owner=asker.owner, session=session)
+    for conversation_id in rows.values_list("pk", flat=True):
+        if reach.foreign_turns(conversation_id, asker.bound).exists():
+            raise OtherDocuments
+
+
+def _refuse_unready(
+    assistant: Assistant | None, chosen: Sequence[Collection], bound: Bounds
+) -> None:
+    reach.refuse_unready(assistant, bound)
     if missing := presence.missing_roles():
         raise NobodyListens(no_worker(missing))
-    refuse_too_early(chosen or reach.own_collections(assistant))
+    refuse_too_early(chosen or reach.own_collections(assistant, bound))
 
 
 def _begin(conversation: Conversation, message: Message, memory: dict[str, Any]) -> Envelope:
     """Store the message with its turn, which staff answer if the conversation is theirs."""
     is_for_staff = conversation.status == Conversation.Status.WITH_STAFF
-    place = 0 if is_for_staff else refuse_too_many(conversation.owner)
+    place = 0 if is_for_staff else refuse_too_many(conversation.owner, memory["key"])
     message.turn = envelope = envelopes.start(
         memory, conversation_id=conversation.pk, message_id=message.pk, place=place
     )
@@ -201,10 +222,10 @@ def refuse_too_early(chosen: Sequence[Collection]) -> None:
         raise StillTakenIn(f"{state}; ask again in a moment.")
 
 
-def refuse_too_many(owner: User | None) -> int:
-    """Return how many turns of this owner are under way.
+def refuse_too_many(owner: User | None, visitor: str = "") -> int:
+    """Return how many turns of this owner are under way; without one, of this visitor's address.
 
-    Raises TooManyTurns when all turns, or those of this owner, have reached their limit.
+    Raises TooManyTurns when all turns, or those of theirs, have reached their limit.
 
     Called in the transaction that begins the turn, which then holds a lock until it is committed:
     turns begin one after another, so none is counted too late. Turns past their deadline don't
@@ -215,9 +236,10 @@ def refuse_too_many(owner: User | None) -> int:
     running = Message.objects.filter(
         role=Message.Author.USER, turn__status=Status.RUNNING, turn__deadline__gte=now()
     )
-    counts = running.aggregate(
-        all=Count("pk"), theirs=Count("pk", filter=Q(conversation__owner=owner))
-    )
+    theirs = Q(conversation__owner=owner)
+    if owner is None:
+        theirs &= Q(turn__memory__key=visitor)
+    counts = running.aggregate(all=Count("pk"), theirs=Count("pk", filter=theirs))
     if counts["theirs"] >= settings.MAX_TURNS_PER_KEY:
         raise TooManyTurns(
             f"No more than {settings.MAX_TURNS_PER_KEY:,} of your questions are answered at a "

@@ -6,6 +6,7 @@
 import asyncio
 import json
 import re
+import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 from functools import partial
@@ -19,7 +20,8 @@ from django.db import connection
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import APIException, NotAuthenticated, ValidationError
+from knox.models import AuthToken
+from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -30,8 +32,11 @@ from agents.steps import events
 from conversations import page
 from conversations.answers import reply
 from conversations.api import owned_turn
+from conversations.authentication import is_usable, key_of, revocation_stream
 from conversations.errors import Forgotten
 from conversations.services import current
+from knowledge.api.access import demand
+from knowledge.identifiers import Scope
 
 MEDIA_TYPE = "text/event-stream"
 FIRST = "0-0"
@@ -45,9 +50,12 @@ BLOCK_MS = 5000
 LONGEST_BLOCK_MS = 15_000
 AWAY = (redis.ConnectionError, redis.TimeoutError)
 AWAY_SECONDS = 1.0
+# As seldom as that a stream looks whether its key still holds.
+KEY_SECONDS = 5.0
 MOST_STREAMS = 500
 
-Parts = Callable[["redis.asyncio.Redis"], AsyncIterator[bytes]]
+Entry = tuple[str, dict[str, str]]
+Parts = Callable[["Listener"], AsyncIterator[bytes]]
 
 # What is open in this process.
 _streams: set[object] = set()
@@ -62,6 +70,50 @@ class TooManyStreams(APIException):
     wait = 5.0
 
 
+class KeyEnded(Exception):
+    """The key that follows was revoked, or has expired."""
+
+
+class Listener:
+    """A connection to Redis that reads for who may: it hears when their key ends.
+
+    A revocation rings. Should that be lost, the row is looked at whenever nothing was read, and
+    no less often than every KEY_SECONDS.
+    """
+
+    def __init__(self, client: "redis.asyncio.Redis", key: AuthToken | None) -> None:
+        self.client, self.key = client, key
+        self.checked = time.monotonic()
+
+    async def read(self, stream: str, after: str, *, block: int | None) -> list[Entry]:
+        """Return what a stream has after an entry, `block` milliseconds later at the most.
+
+        Raises KeyEnded.
+        """
+        streams: dict[Any, Any] = {stream: after}
+        if self.key:
+            streams[revocation_stream(self.key)] = FIRST
+            block = block and min(block, round(KEY_SECONDS * 1000))
+        try:
+            results: Any = await self.client.xread(streams, count=100, block=block)
+        except AWAY:
+            await asyncio.sleep(AWAY_SECONDS)
+            results = []
+        told = dict(results or ())
+        entries: list[Entry] = told.pop(stream, [])
+        if told:
+            raise KeyEnded
+        await self._check(nothing_read=not entries)
+        return entries
+
+    async def _check(self, *, nothing_read: bool) -> None:
+        is_late = time.monotonic() - self.checked >= KEY_SECONDS
+        if self.key and (nothing_read or is_late):
+            self.checked = time.monotonic()
+            if not await is_usable(self.key):
+                raise KeyEnded
+
+
 class EventStream(JSONRenderer):
     """Lets clients that accept nothing but server-sent events ask; what is rendered are errors."""
 
@@ -73,6 +125,8 @@ class EventStream(JSONRenderer):
 class StreamView(APIView):
     """Tells events to who may hear them, whether a browser's session or a key says so."""
 
+    # Instead of a key with this scope, a browser's session will do.
+    scope = Scope.CHAT
     permission_classes = ()
     renderer_classes = (EventStream, JSONRenderer)
 
@@ -108,38 +162,43 @@ class EventsView(StreamView):
         after = request.headers.get("Last-Event-ID", "") or FIRST
         if not ENTRY.match(after):
             raise ValidationError({"Last-Event-ID": "Send the id of an event, like 1763730000-0."})
-        envelope = _turn(request, turn_id)
+        envelope, key = _turn(request, turn_id)
         is_over = envelope.ended and after != FIRST and after == _latest(envelope)
         if is_over:
             return HttpResponse(status=204)
-        return streamed(partial(_events, envelope=envelope, after=after))
+        return streamed(partial(_events, envelope=envelope, after=after), key)
 
 
-def streamed(parts: Parts, *, is_patient: bool = False) -> StreamingHttpResponse:
-    """Return a response that sends the parts as they come. Raises TooManyStreams.
+def streamed(
+    parts: Parts, key: AuthToken | None, *, is_patient: bool = False
+) -> StreamingHttpResponse:
+    """Return a response that sends the parts as they come, until the key ends that asked.
 
-    Patient ones, which are silent for long, leave half of the places to those of turns.
+    Patient ones, which are silent for long, leave half of the places to those of turns. Raises
+    TooManyStreams.
     """
     # A stream is open for minutes and needs no database meanwhile.
     connection.close()
     if len(_streams) >= (MOST_STREAMS // 2 if is_patient else MOST_STREAMS):
         raise TooManyStreams
-    response = StreamingHttpResponse(event_stream(parts), content_type=MEDIA_TYPE)
+    response = StreamingHttpResponse(event_stream(parts, key), content_type=MEDIA_TYPE)
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-def _turn(request: Request, turn_id: uuid.UUID) -> Envelope:
-    """Return a turn of this browser's or of this key's; everyone else gets 401 or 404."""
+def _turn(request: Request, turn_id: uuid.UUID) -> tuple[Envelope, AuthToken | None]:
+    """Return a turn of this browser's, or one of this key's and the key.
+
+    Everyone else gets 401, 403 or 404.
+    """
     if not page.is_closed(request._request):
         try:
-            return page.visible_turn(request._request, str(turn_id)).envelope
+            return page.visible_turn(request._request, str(turn_id)).envelope, None
         except Http404:
             pass  # Nothing of this browser's: its user may still own it.
-    if not request.user.is_authenticated:
-        raise NotAuthenticated
-    return owned_turn(request, turn_id)
+    demand(request, StreamView.scope)
+    return owned_turn(request, turn_id), key_of(request)
 
 
 def _latest(envelope: Envelope) -> str:
@@ -147,8 +206,8 @@ def _latest(envelope: Envelope) -> str:
     return entries[0][0] if entries else ""
 
 
-async def event_stream(parts: Parts) -> AsyncIterator[bytes]:
-    """Yield the parts of a stream, which are given a connection to Redis."""
+async def event_stream(parts: Parts, key: AuthToken | None) -> AsyncIterator[bytes]:
+    """Yield the parts of a stream, which are given a connection to Redis, until the key ends."""
     stream = object()
     client = redis.asyncio.Redis.from_url(
         settings.REDIS_URL,
@@ -160,23 +219,24 @@ async def event_stream(parts: Parts) -> AsyncIterator[bytes]:
     _streams.add(stream)
     try:
         yield RETRY
-        async for part in parts(client):
+        async for part in parts(Listener(client, key)):
             yield part
+    except KeyEnded:
+        # Who comes back is told why.
+        pass
     finally:
         _streams.discard(stream)
         await client.aclose()
 
 
-async def _events(
-    client: "redis.asyncio.Redis", envelope: Envelope, after: str
-) -> AsyncIterator[bytes]:
+async def _events(listener: Listener, envelope: Envelope, after: str) -> AsyncIterator[bytes]:
     """Yield the events after an entry, and at the end how the turn stands in the database."""
-    if after != FIRST and not await _exists(client, envelope.target_list):
+    if after != FIRST and not await _exists(listener.client, envelope.target_list):
         yield event("gap", "{}")
     while True:
         # Of a turn that has ended nothing more will come.
         block = None if envelope.ended else BLOCK_MS
-        entries = await read(client, envelope.target_list, after, block=block)
+        entries = await listener.read(envelope.target_list, after, block=block)
         for entry, fields in entries:
             after = entry
             if fields["event"] == "workflow_complete":
@@ -196,18 +256,6 @@ async def _exists(client: "redis.asyncio.Redis", stream: str) -> bool:
         return bool(await client.exists(stream))
     except AWAY:
         return True
-
-
-async def read(
-    client: "redis.asyncio.Redis", stream: str, after: str, *, block: int | None
-) -> list[tuple[str, dict[str, str]]]:
-    """Return what a stream has after an entry, `block` milliseconds later at the most."""
-    try:
-        results: Any = await client.xread({stream: after}, count=100, block=block)
-    except AWAY:
-        await asyncio.sleep(AWAY_SECONDS)
-        return []
-    return [entry for _, entries in results or () for entry in entries]
 
 
 def event(name: str, data: str, entry: str = "") -> bytes:

@@ -16,6 +16,7 @@ from agents.models import Envelope
 from agents.names import Role, Route, Status
 from agents.support.dialogue.refund_form import left_alone
 from conversations import handover
+from conversations.grants import UNBOUND, Bounds
 from conversations.models import Assistant, Conversation, Handover, Message
 from conversations.reach import searched
 from knowledge import versions
@@ -43,15 +44,16 @@ def recall(
     key: str = "",
     assistant: Assistant | None = None,
     audience: str = "",
+    bound: Bounds = UNBOUND,
 ) -> dict[str, Any]:
     """Return the memory of a turn that begins with `text`, by `agents.attributes.MEMORY`.
 
-    `key` is the id of the API key it was asked with, `assistant` who answers, and `audience` whom
-    the documents must be for.
+    `key` is the id of the API key it was asked with, `bound` what that is bound to, `assistant` who
+    answers, and `audience` whom the documents must be for.
     """
     history, leaving = split_history(conversation)
-    bound = list(conversation.collections.values_list("name", flat=True))
-    collections = searched(assistant, bound)
+    chosen = list(conversation.collections.values_list("name", flat=True))
+    collections = searched(assistant, chosen, bound)
     return ({"assistant": assistant.persona()} if assistant else {}) | {
         "text": text,
         "history": remarks(history),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from django.db.models import Count, F, Model, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -22,6 +23,29 @@ from knowledge.postgres_text import storable
 DEFAULT_COLLECTION = "documents"
 # What `docs/` goes into, so that there is something to ask before there are other documents.
 OWN_DOCUMENTATION = "docent"
+Row = TypeVar("Row", bound=Model)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What of the documents a request may look into."""
+
+    collections: tuple[str, ...] | None = None  # their names, sorted; None: all
+    audience: str = ""  # whom the documents must be for; empty: anybody
+
+    def __contains__(self, name: str) -> bool:
+        return self.collections is None or name in self.collections
+
+    def check(self, names: Iterable[str]) -> None:
+        """Raise UnknownCollection for a name that is out of reach, whether it exists or not."""
+        if foreign := {name for name in names if name not in self}:
+            raise UnknownCollection(foreign, self.collections or ())
+
+    def within(self, rows: "QuerySet[Row]", path: str = "collection__name") -> "QuerySet[Row]":
+        """Return the rows of collections in reach; `path` leads to the name of a row's."""
+        if self.collections is None:
+            return rows
+        return rows.filter(**{f"{path}__in": self.collections})
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ class UnknownCollection(KnowledgeError):
         names = ", ".join(repr(name) for name in sorted(unknown))
         existing = ", ".join(sorted(known)) or "none yet"
         super().__init__(f"There is no collection {names}. Collections that exist: {existing}.")
+        # For who may not know of others.
+        self.here = f"There is no collection {names} here."
 
 
 class InvalidCollectionName(KnowledgeError):

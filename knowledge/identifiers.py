@@ -1,4 +1,15 @@
-"""Names: the queue on which documents are ingested, and the embedding models of this machine."""
+"""Names: scopes of keys, the queue of ingests, and the embedding models of this machine."""
+
+from enum import StrEnum
+
+
+class Scope(StrEnum):
+    """What a key may be allowed over HTTP: one of them does not include another."""
+
+    CHAT = "chat"  # ask, search, and read what was said with keys of the same owner
+    DOCUMENTS = "documents"  # take documents in, read and delete them
+    ADMIN = "admin"  # see queues and usage; with `chat`, also what everybody said
+
 
 INGEST_QUEUE = "knowledge.ingest"
 

@@ -120,7 +120,9 @@ def disconnect() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def cheap() -> Iterator[None]:
-    """Passwords cost nothing, and what parses for an ingest serves the next one, too."""
+    """Passwords and requests cost nothing, what parses for an ingest serves the next one, too."""
+    settings.MAX_REQUESTS_PER_KEY = settings.MAX_REQUESTS_PER_ADDRESS = 0
+    settings.MAX_FAILED_LOGINS = 0
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     with lasting_parsers():
         yield

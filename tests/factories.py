@@ -7,12 +7,13 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.utils.timezone import now
+from knox.models import AuthToken
 
 from agents import envelopes
 from agents.models import Envelope, ModelCall, Step
 from agents.names import Role, Status
 from agents.steps import faults
-from conversations.models import Conversation, Message
+from conversations.models import Conversation, Grant, Message
 from conversations.turn_memory import recall
 from knowledge.ingestion.removal import ROWS
 from knowledge.models import Chunk, Collection, Document, Section, document_id
@@ -30,6 +31,13 @@ CITATION: dict[str, Any] = {
     "citation_status": "verified",
     "score": 0.9,
 }
+
+
+def key(user: User, **grant: Any) -> dict[str, str]:
+    """The header of a new key of the user; keywords say what it may do, else it may chat."""
+    token, secret = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
+    Grant.objects.create(token=token, **{"scopes": ["chat"]} | grant)
+    return {"Authorization": f"Bearer {secret}"}
 
 
 def collection(

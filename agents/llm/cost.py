@@ -22,13 +22,13 @@ BYTES_A_TOKEN = 4
 
 
 def check_budget(owner: str, key: str = "", *, besides: int = 0) -> None:
-    """Raise ModelFailure (BUDGET_SPENT) when today's money is spent; days are those of UTC.
+    """Raise ModelFailure (BUDGET_SPENT) when today's money or tokens are spent; days are UTC's.
 
-    DAILY_BUDGET_PER_KEY holds for each key; what a user asks without one counts together. A Budget
-    set in admin holds for all that is asked in the user's name. What is on its way counts as the
-    most it can cost. `besides` is the id of the call that is to be made, 0 for none. It must be
-    stored before: so each of several at once sees the others, and they pass the budget by one of
-    them at most.
+    DAILY_BUDGET_PER_KEY and DAILY_TOKENS_PER_KEY hold for each key; what a user asks without one
+    counts together. A Budget set in admin holds for all that is asked in the user's name. What is
+    on its way counts as the most it can cost, and with the tokens of its request. `besides` is the
+    id of the call that is to be made, 0 for none. It must be stored before: so each of several at
+    once sees the others, and they pass the budget by one of them at most.
     """
     try:
         _check_budget(owner, key, besides)
@@ -46,14 +46,28 @@ def _check_budget(owner: str, key: str, besides: int) -> None:
             f"Today's budget of {settings.DAILY_BUDGET:g} USD for models is spent; raise "
             "DAILY_BUDGET, or wait until midnight UTC.",
         )
+    if settings.DAILY_TOKENS and _tokens(todays_calls) >= settings.DAILY_TOKENS:
+        raise ModelFailure(
+            Outcome.BUDGET_SPENT,
+            f"Today's {settings.DAILY_TOKENS:,} tokens of models are spent; raise DAILY_TOKENS, or "
+            "wait until midnight UTC.",
+        )
     # Behind the slash stands for whom the key asked; all of them are spending its money.
     payer, slash, _ = owner.partition("/")
     if not payer:
         return
     payer_calls = todays_calls.filter(owner__startswith=payer + slash)
     budget = _budget_of(payer)
+    by_key = payer_calls.filter(key=key)
+    if settings.DAILY_TOKENS_PER_KEY and _tokens(by_key) >= settings.DAILY_TOKENS_PER_KEY:
+        whose = f"key {key} of {payer}" if key else payer
+        raise ModelFailure(
+            Outcome.BUDGET_SPENT,
+            f"Today's {settings.DAILY_TOKENS_PER_KEY:,} tokens for {whose} are spent; raise "
+            "DAILY_TOKENS_PER_KEY, or wait until midnight UTC.",
+        )
     limit = budget.usd_per_day if budget else Decimal(str(settings.DAILY_BUDGET_PER_KEY))
-    calls = payer_calls if budget else payer_calls.filter(key=key)
+    calls = payer_calls if budget else by_key
     if limit and _sum(calls) >= limit:
         whose = payer if budget or not key else f"key {key} of {payer}"
         raise ModelFailure(
@@ -67,6 +81,12 @@ def _budget_of(payer: str) -> Budget | None:
     """Return the budget that admin gave a user."""
     user_id = payer.removeprefix("user:")
     return Budget.objects.filter(owner_id=int(user_id)).first() if user_id.isdigit() else None
+
+
+def _tokens(calls: "QuerySet[ModelCall]") -> int:
+    """Return the tokens that were asked for; an earlier reply that is used again has none."""
+    asked = calls.filter(cached_from=None).aggregate(Sum("input_tokens"), Sum("output_tokens"))
+    return sum(filter(None, asked.values()))
 
 
 def _sum(calls: "QuerySet[ModelCall]") -> Decimal:

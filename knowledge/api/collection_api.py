@@ -5,9 +5,10 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView, RetrieveAPIView
-from rest_framework.permissions import IsAdminUser
 
+from knowledge.api.access import reach_of
 from knowledge.collections import with_sizes
+from knowledge.identifiers import Scope
 from knowledge.models import Collection, Receipt
 
 
@@ -78,25 +79,33 @@ class ReceiptSerializer(serializers.ModelSerializer[Receipt]):
 class CollectionsView(ListAPIView[Collection]):
     """The collections with their sizes."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
     serializer_class = CollectionSerializer
 
     def get_queryset(self) -> QuerySet[Collection]:
-        """All of them."""
-        return with_sizes(Collection.objects.all())
+        """Those that the key reaches."""
+        return reach_of(self.request).within(with_sizes(Collection.objects.all()), "name")
 
 
 class ReceiptsView(ListAPIView[Receipt]):
     """Receipts of what was deleted, the latest first."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
     serializer_class = ReceiptSerializer
     queryset = Receipt.objects.all()
+
+    def get_queryset(self) -> QuerySet[Receipt]:
+        """Of collections that the key reaches."""
+        return reach_of(self.request).within(super().get_queryset(), "collection")
 
 
 class ReceiptView(RetrieveAPIView[Receipt]):
     """One receipt."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
     serializer_class = ReceiptSerializer
     queryset = Receipt.objects.all()
+
+    def get_queryset(self) -> QuerySet[Receipt]:
+        """Of collections that the key reaches."""
+        return reach_of(self.request).within(super().get_queryset(), "collection")

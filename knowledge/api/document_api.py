@@ -17,15 +17,16 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.parsers import JSONParser, MultiPartParser
-from rest_framework.permissions import IsAdminUser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from knowledge.api.access import EVERYTHING, reach_of
 from knowledge.api.collection_api import ReceiptSerializer
 from knowledge.api.ingest_api import IngestDetail, ingest_response
 from knowledge.collections import DEFAULT_COLLECTION, collections_named, count
 from knowledge.errors import Unreadable
+from knowledge.identifiers import Scope
 from knowledge.ingestion.jobs import enqueue
 from knowledge.ingestion.plan import plan, reingest
 from knowledge.ingestion.removal import delete
@@ -198,24 +199,33 @@ class Upload(serializers.Serializer[Any]):
         return attrs
 
 
-def documents() -> QuerySet[Document]:
-    """Return all documents with the number of their chunks."""
+def documents(request: Request) -> QuerySet[Document]:
+    """Return the documents that the key of a request reaches, with the number of their chunks."""
     queryset = Document.objects.select_related("collection")
-    return queryset.annotate(chunk_count=count(Chunk, "document"))
+    reached = reach_of(request).within(queryset)
+    return reached.annotate(chunk_count=count(Chunk, "document"))
+
+
+def find_document(request: Request, pk: str) -> Document:
+    """Return a document that the key of a request reaches. Raises Http404."""
+    return get_object_or_404(reach_of(request).within(Document.objects.defer("content")), pk=pk)
 
 
 class DocumentsView(ListAPIView[Document]):
     """The documents, and the way in for new ones."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
     parser_classes = (MultiPartParser, JSONParser)
     serializer_class = DocumentSerializer
 
     def get_queryset(self) -> QuerySet[Document]:
-        """All of them, or those of `?collection=`, without their texts."""
+        """Those that the key reaches, or those of `?collection=`, without their texts."""
         name = self.request.query_params.get("collection")
-        queryset = documents().defer("content")
-        return queryset.filter(collection__in=collections_named([name])) if name else queryset
+        queryset = documents(self.request).defer("content")
+        if not name:
+            return queryset
+        reach_of(self.request).check([name])
+        return queryset.filter(collection__in=collections_named([name]))
 
     @extend_schema(
         parameters=[OpenApiParameter("collection", str, description="Only of this one.")]
@@ -233,6 +243,7 @@ class DocumentsView(ListAPIView[Document]):
         body = Upload(data=request_data(request))
         body.is_valid(raise_exception=True)
         upload: dict[str, Any] = body.validated_data
+        reach_of(request).check([upload["collection"]])
         field = next(name for name in UPLOAD_FIELDS if name in upload)
         job = plan_upload(upload, field)
         enqueue(job)
@@ -242,21 +253,21 @@ class DocumentsView(ListAPIView[Document]):
 class DocumentView(RetrieveAPIView[Document]):
     """One document."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
     serializer_class = DocumentDetail
 
     def get_queryset(self) -> QuerySet[Document]:
-        """Any document."""
-        return documents().prefetch_related("copies")
+        """Any document that the key reaches."""
+        return documents(self.request).prefetch_related("copies")
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Return it with its text."""
         return super().get(request, *args, **kwargs)
 
-    @extend_schema(responses=ReceiptSerializer)
+    @extend_schema(responses={200: ReceiptSerializer})
     def delete(self, request: Request, pk: str) -> Response:
         """Delete it with all that was made of it, and return a receipt of what was removed."""
-        document = get_object_or_404(Document.objects.defer("content"), pk=pk)
+        document = find_document(request, pk)
         receipt = delete([document], by=request.user.get_username(), reason="asked for by API")
         return Response(ReceiptSerializer(receipt).data)
 
@@ -264,12 +275,12 @@ class DocumentView(RetrieveAPIView[Document]):
 class ReingestView(APIView):
     """Another reading of a document."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
 
     @extend_schema(request=None, responses={201: IngestDetail, 202: IngestDetail})
     def post(self, request: Request, pk: str) -> Response:
         """Take it in anew, from its file or address where one is known, else from its text."""
-        job = reingest(get_object_or_404(Document, pk=pk))
+        job = reingest(find_document(request, pk))
         enqueue(job)
         return ingest_response(job, request, wait=True, field="document")
 
@@ -312,37 +323,37 @@ def document_identity(document: Any) -> str:
 class ChunksView(ListAPIView[Chunk]):
     """The chunks of a document in the order of its text."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
     serializer_class = ChunkSerializer
     queryset = Chunk.objects.none()  # tells the schema what it is about
 
     def get_queryset(self) -> QuerySet[Chunk]:
         """Those of the document in the address."""
-        document = get_object_or_404(Document.objects.only("pk"), pk=self.kwargs["pk"])
+        document = find_document(self.request, self.kwargs["pk"])
         return document.chunks.select_related("section")
 
 
 class VersionsView(APIView):
     """The versions of a document that are kept."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
 
     @extend_schema(responses=VersionSerializer(many=True))
     def get(self, request: Request, pk: str) -> Response:
         """List them without their texts, the latest first."""
-        document = get_object_or_404(Document, pk=pk)
+        document = find_document(request, pk)
         return Response(VersionSerializer(versions(document), many=True).data)
 
 
 class VersionView(APIView):
     """One version of a document."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
 
     @extend_schema(responses=VersionDetail)
     def get(self, request: Request, pk: str, number: int) -> Response:
         """Return it as it was, so that an answer that cites it can be checked."""
-        document = get_object_or_404(Document, pk=pk)
+        document = find_document(request, pk)
         try:
             return Response(VersionDetail(version(document, number)).data)
         except Version.DoesNotExist as error:
@@ -353,7 +364,7 @@ class VersionView(APIView):
 class AnswersView(ListAPIView[Reliance]):
     """The answers that cited a document, the latest first, also after it was deleted."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
     serializer_class = AnswerSerializer
     queryset = Reliance.objects.none()
 
@@ -362,6 +373,7 @@ class AnswersView(ListAPIView[Reliance]):
         query = AnswersQuery(data=self.request.query_params)
         query.is_valid(raise_exception=True)
         answers = Reliance.objects.filter(document=self.kwargs["pk"])
-        if not answers.exists():
-            get_object_or_404(Document.objects.only("pk"), pk=self.kwargs["pk"])
+        # Of one that was deleted nobody knows which collection it was in.
+        if reach_of(self.request) != EVERYTHING or not answers.exists():
+            find_document(self.request, self.kwargs["pk"])
         return answers.filter(**query.validated_data).order_by("-created", "pk")

@@ -15,12 +15,13 @@ from rest_framework import serializers
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.generics import ListAPIView
 from rest_framework.pagination import PageNumberPagination
-from rest_framework.permissions import IsAdminUser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from knowledge.api.access import reach_of
 from knowledge.collections import collections_named
+from knowledge.identifiers import Scope
 from knowledge.ingestion import jobs
 from knowledge.ingestion.jobs import OPEN, enqueue
 from knowledge.ingestion.report import progress
@@ -215,17 +216,19 @@ PAGE_SIZE = OpenApiParameter("page_size", int, description="Items a page, 50 unl
 class IngestsView(ListAPIView[Ingest]):
     """The jobs, the latest first."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
     serializer_class = IngestSerializer
     queryset = Ingest.objects.none()  # tells the schema what it is about
 
     def get_queryset(self) -> QuerySet[Ingest]:
-        """All of them, or those asked for."""
+        """Those of collections that the key reaches, or those asked for."""
         query = IngestsQuery(data=self.request.query_params)
         query.is_valid(raise_exception=True)
         filters = query.validated_data
-        ingests = Ingest.objects.select_related("collection")
+        reach = reach_of(self.request)
+        ingests = reach.within(Ingest.objects.select_related("collection"))
         if "collection" in filters:
+            reach.check([filters["collection"]])
             ingests = ingests.filter(collection__in=collections_named([filters["collection"]]))
         return ingests.filter(status=filters["status"]) if "status" in filters else ingests
 
@@ -233,44 +236,45 @@ class IngestsView(ListAPIView[Ingest]):
 class IngestView(APIView):
     """A job as it stands."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
 
     @extend_schema(responses=IngestDetail, parameters=[ItemsQuery, PAGE, PAGE_SIZE])
     def get(self, request: Request, ingest_id: uuid.UUID) -> Response:
         """Return how far it is, and a page of its items with what became of each."""
-        return Response(ingest_detail(find_job(ingest_id), request))
+        return Response(ingest_detail(find_job(request, ingest_id), request))
 
 
 class CancelView(APIView):
     """The end of a job nobody needs any more."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
 
     @extend_schema(request=None, responses=IngestDetail)
     def post(self, request: Request, ingest_id: uuid.UUID) -> Response:
         """Stop the job. What it stored stays; one that has ended stays as it is."""
-        jobs.cancel(find_job(ingest_id).pk)
-        return Response(ingest_detail(find_job(ingest_id), request))
+        jobs.cancel(find_job(request, ingest_id).pk)
+        return Response(ingest_detail(find_job(request, ingest_id), request))
 
 
 class RetryView(APIView):
     """Another attempt at what failed."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.DOCUMENTS
 
     @extend_schema(request=None, responses={202: IngestDetail, 400: None})
     def post(self, request: Request, ingest_id: uuid.UUID) -> Response:
         """Queue an ended job again for what failed or was not reached."""
-        job = find_job(ingest_id)
+        job = find_job(request, ingest_id)
         if not jobs.retry(job.pk):
             raise jobs.JobError(
                 "There is nothing to try again: all of it is in, or was uploaded and has to be "
                 "sent again."
             )
         enqueue(job)
-        return Response(ingest_detail(find_job(ingest_id), request), status=202)
+        return Response(ingest_detail(find_job(request, ingest_id), request), status=202)
 
 
-def find_job(ingest_id: uuid.UUID) -> Ingest:
-    """Return the job with its collection. Raises Http404."""
-    return get_object_or_404(Ingest.objects.select_related("collection"), pk=ingest_id)
+def find_job(request: Request, ingest_id: uuid.UUID) -> Ingest:
+    """Return the job with its collection, if the key of a request reaches it. Raises Http404."""
+    jobs_in_reach = reach_of(request).within(Ingest.objects.select_related("collection"))
+    return get_object_or_404(jobs_in_reach, pk=ingest_id)

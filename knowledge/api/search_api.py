@@ -1,4 +1,4 @@
-"""Search for staff: what it finds and why, level by level."""
+"""Search: what it finds and why, level by level, in the documents that a key reaches."""
 
 from dataclasses import asdict
 from typing import Any
@@ -6,11 +6,13 @@ from typing import Any
 from django.conf import settings
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.permissions import IsAdminUser
+from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from knowledge.api.access import reach_of
+from knowledge.identifiers import Scope
 from knowledge.search import SearchResult, Surroundings, neighbours, search
 
 RESULTS_LIMIT = 50
@@ -24,7 +26,8 @@ class SearchQuery(serializers.Serializer[Any]):
     collection = serializers.ListField(
         child=serializers.CharField(max_length=63, allow_blank=True),
         default=list,
-        help_text="Where to look; may be repeated. Left out: everywhere.",
+        max_length=50,
+        help_text="Where to look; may be repeated. Left out: everywhere that your key reaches.",
     )
     language = serializers.RegexField(
         r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*\Z",
@@ -144,14 +147,15 @@ class SearchAnswer(serializers.Serializer[Any]):
 class SearchView(APIView):
     """A search without an answer."""
 
-    permission_classes = (IsAdminUser,)
+    scope = Scope.CHAT
 
     @extend_schema(parameters=[SearchQuery], responses=SearchAnswer)
     def get(self, request: Request) -> Response:
         """Return the passages for a question, with `explain` also what was dropped and why."""
         query = SearchQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        result = run_search(query.validated_data, reuse=f"user:{request.user.pk}/")
+        asked = query.validated_data | within_reach(request, query.validated_data)
+        result = run_search(asked, reuse=f"user:{request.user.pk}/")
         distance = query.validated_data["neighbours"]
         surroundings = neighbours(
             (passage.chunk_id for passage in result.passages if distance), distance=distance
@@ -169,6 +173,21 @@ class SearchView(APIView):
                 "explain": result.explain and result.explain.as_json(),
             }
         )
+
+
+def within_reach(request: Request, query: dict[str, Any]) -> dict[str, Any]:
+    """Return the collections and the audience that a key may be answered from.
+
+    Raises UnknownCollection for one that it does not reach, and ValidationError for an audience.
+    """
+    reach = reach_of(request)
+    reach.check(query["collection"])
+    collections = query["collection"] or list(reach.collections or ())
+    if reach.collections == ():
+        raise NotFound("There is no document that your key reaches.")
+    if reach.audience and query["audience"] not in {"", reach.audience}:
+        raise ValidationError({"audience": ["Your key reaches documents for another audience."]})
+    return {"collection": collections, "audience": reach.audience or query["audience"]}
 
 
 def run_search(query: dict[str, Any], *, reuse: str = "") -> SearchResult:

@@ -66,7 +66,7 @@ def rows(db: None) -> None:
     widget = User.objects.create_user("widget")
     token, _ = AuthToken.objects.create(widget)  # type: ignore[no-untyped-call]
     shop = Assistant.objects.create(name="shop", title=SCRIPT, greeting=ATTRIBUTE, tone=SCRIPT)
-    Grant.objects.create(token=token, assistant=shop)
+    Grant.objects.create(token=token, assistant=shop, scopes=["chat"])
     Group.objects.create(name="readers")
     talk = factories.conversation("shop-1", owner=widget)
     Price.objects.create(model=SCRIPT, input_per_million=1, output_per_million=2)
@@ -303,13 +303,13 @@ def test_a_collection_goes_with_its_documents_and_uploads(staff: Client, rows: N
         assert not kind._default_manager.exists()
 
 
-def test_a_key_can_be_revoked_and_not_made(staff: Client, rows: None) -> None:
+def test_a_key_can_be_revoked_and_not_changed(staff: Client, rows: None) -> None:
     token = AuthToken.objects.get()
 
-    added = staff.get(address(AuthToken, "add"))
+    changed = staff.post(address(AuthToken, "change", token.pk), {"scopes": "admin"})
     staff.post(address(AuthToken, "delete", token.pk), {"post": "yes"})
 
-    assert added.status_code == HTTPStatus.FORBIDDEN
+    assert changed.status_code == HTTPStatus.FORBIDDEN
     assert not AuthToken.objects.exists()
 
 

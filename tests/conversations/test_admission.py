@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from http import HTTPStatus
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -124,13 +125,36 @@ def test_the_api_says_429_and_when_to_try_again(client: Client, db: None) -> Non
 
 @pytest.mark.usefixtures("few")
 def test_the_start_page_says_so_and_keeps_the_question(client: Client, db: None) -> None:
-    begin(None), begin(None)
-    answer = client.post("/", {"text": "Do unused days end?"})
+    for _ in range(2):
+        assert from_address(client, "192.0.2.1").status_code == HTTPStatus.ACCEPTED
+    answer = client.post("/", {"text": "Do unused days end?"}, REMOTE_ADDR="192.0.2.1")
     assert answer.status_code == HTTPStatus.TOO_MANY_REQUESTS
     assert answer["Retry-After"] == str(TooManyTurns.retry_seconds)
     page = answer.content.decode()
     assert "No more than 2 of your questions" in page
     assert "Do unused days end?</textarea>" in page
+
+
+def from_address(client: Client, address: str) -> Any:
+    """Ask on the start page as its script does, in a browser that asks for the first time."""
+    client.cookies.clear()
+    question = {"text": "Do unused days end?"}
+    accept = {"Accept": "application/json"}
+    return client.post("/", question, headers=accept, REMOTE_ADDR=address)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_visitor_who_asks_much_does_not_keep_one_from_another_address_from_asking(
+    client: Client, db: None, settings: LazySettings
+) -> None:
+    settings.MAX_TURNS = 9
+    asked = ("192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2")
+    statuses = [from_address(client, address).status_code for address in asked]
+    statuses.append(from_address(client, "2001:db8::3").status_code)
+    assert statuses == [202, 202, 429, 202, 202, 202, 429]
+    keys = Envelope.objects.values_list("memory__key", flat=True)
+    assert len({*keys}) == 3
+    assert not any("192.0.2" in key for key in keys)
 
 
 @pytest.mark.usefixtures("few")

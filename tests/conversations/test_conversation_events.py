@@ -18,7 +18,7 @@ from conversations.models import Conversation, Handover, Message
 from conversations.services import Asker, ask, forget
 from tests import factories
 from tests.conversations.conftest import Followed
-from tests.conversations.test_stream import key
+from tests.factories import key
 
 Following = Callable[..., Followed]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -110,7 +110,12 @@ def test_a_conversation_of_another_is_not_there(
         assert response.status_code == HTTPStatus.NOT_FOUND
         assert response.json()["code"] == "not_found"
     assert client.get(address("visitor-17", what)).status_code == HTTPStatus.UNAUTHORIZED
-    assert client.get(address(row.conversation_id), headers=key(anna)).status_code == HTTPStatus.OK
+    assert (
+        client.get(
+            address(row.conversation_id), headers=key(anna, scopes=["chat", "admin"])
+        ).status_code
+        == HTTPStatus.OK
+    )
 
 
 @pytest.mark.parametrize("what", ["messages", "events"])

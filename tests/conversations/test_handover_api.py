@@ -14,7 +14,7 @@ from conversations.assistants import Assistant, Grant
 from conversations.models import Conversation, Handover
 from conversations.services import Asker, ask
 from tests import factories
-from tests.conversations.test_stream import key
+from tests.factories import key
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ADDRESS = "/api/admin/handovers/"
@@ -38,7 +38,7 @@ def desk(*rights: str) -> dict[str, str]:
     """The key of a program whose user has these rights."""
     user = User.objects.create_user("desk", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=rights))
-    return key(user)
+    return key(user, scopes=["admin"])
 
 
 def do(client: Client, row: Handover, sent: dict[str, str], **body: Any) -> Any:

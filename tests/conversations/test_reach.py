@@ -15,7 +15,8 @@ from knox.models import AuthToken
 from agents.models import Envelope
 from agents.names import Status
 from conversations.errors import OtherAssistant, UnknownAssistant
-from conversations.models import Assistant, Conversation, Grant
+from conversations.grants import Bounds
+from conversations.models import Assistant, Conversation
 from conversations.reach import assistants_of, bound_to
 from conversations.services import Asker, ask
 from knowledge.models import Collection, Document
@@ -46,16 +47,14 @@ def key(client: Client) -> Callable[..., Post]:
 
     def make(name: str, assistant: Assistant | None = None) -> Post:
         user, _ = User.objects.get_or_create(username=name)
-        token, secret = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
-        if assistant:
-            Grant.objects.create(token=token, assistant=assistant)
+        sent = factories.key(user, assistant=assistant)
 
         def post(**body: Any) -> Any:
             return client.post(
                 "/api/chat/",
                 {"message": "Do unused days end?", "wait": False} | body,
                 content_type="application/json",
-                headers={"Authorization": f"Bearer {secret}"},
+                headers=sent,
             )
 
         return post
@@ -171,7 +170,7 @@ def test_two_keys_of_one_user_do_not_share_what_is_said(
     latest()
     assert told(other(session_id="s")) == (HTTPStatus.CONFLICT, OTHER)
     secret = AuthToken.objects.get(grant__assistant=two[1])
-    assert bound_to(secret) == "bank"
+    assert bound_to(secret) == Bounds("bank")
     assert Envelope.objects.filter(pk=begun["turn_id"]).exists()
 
 
@@ -181,9 +180,7 @@ def test_a_repeated_message_is_not_answered_with_what_another_one_said(
     user = User.objects.create(username="shop")
     answers = []
     for assistant in two:
-        token, secret = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
-        Grant.objects.create(token=token, assistant=assistant)
-        headers = {"Authorization": f"Bearer {secret}", "Idempotency-Key": "k1"}
+        headers = factories.key(user, assistant=assistant) | {"Idempotency-Key": "k1"}
         body = {"message": "Do unused days end?", "wait": False}
         answers.append(
             client.post("/api/chat/", body, content_type="application/json", headers=headers)
@@ -195,9 +192,7 @@ def test_a_repeated_message_is_not_answered_with_what_another_one_said(
 
 def test_a_conversation_with_another_assistant_is_not_found(two: Any, client: Client) -> None:
     user = User.objects.create(username="shop")
-    token, secret = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
-    Grant.objects.create(token=token, assistant=two[1])
-    headers = {"Authorization": f"Bearer {secret}"}
+    headers = factories.key(user, assistant=two[1])
     ask("Hello?", Asker(user), session="foreign", assistant="telecom")
     ask("Hello?", Asker(user), session="own", assistant="bank")
     foreign, own = (Conversation.objects.get(session=name) for name in ("foreign", "own"))
@@ -212,11 +207,9 @@ def test_a_conversation_with_another_assistant_is_not_found(two: Any, client: Cl
 
 def test_a_turn_of_another_assistant_is_not_found(two: Any, client: Client) -> None:
     user = User.objects.create(username="shop", is_staff=True)
-    token, secret = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
-    Grant.objects.create(token=token, assistant=two[1])
+    headers = factories.key(user, assistant=two[1], scopes=["chat", "documents"])
     foreign = ask("Hello?", Asker(user), assistant="telecom")
     own = ask("Hello?", Asker(user), assistant="bank")
-    headers = {"Authorization": f"Bearer {secret}"}
     for path in ("", "trace/", "events/"):
         found = client.get(f"/api/turns/{foreign.pk}/{path}", headers=headers)
         assert found.status_code == HTTPStatus.NOT_FOUND
@@ -281,8 +274,8 @@ def test_a_key_is_made_for_an_assistant_and_listed_with_it(two: Any) -> None:
     out = StringIO()
     call_command("apikey", "create", "shop", "--assistant", "bank", stdout=out)
     token = AuthToken.objects.get()
-    assert bound_to(token) == "bank"
-    assert [each.name for each in assistants_of("bank")] == ["bank"]
+    assert bound_to(token) == Bounds("bank")
+    assert [each.name for each in assistants_of(Bounds("bank"))] == ["bank"]
     with pytest.raises(CommandError, match=r"no assistant 'x'\. There are: bank, telecom"):
         call_command("apikey", "create", "other", "--assistant", "x")
     assert User.objects.count() == 1
@@ -300,7 +293,7 @@ def test_who_asks_by_code_gets_the_errors_of_the_api(two: Any) -> None:
     with pytest.raises(OtherAssistant):
         ask("Hello?", Asker(None), session="s", assistant="telecom")
     with pytest.raises(UnknownAssistant):
-        ask("Hello?", Asker(None, bound="bank"), assistant="telecom")
+        ask("Hello?", Asker(None, bound=Bounds("bank")), assistant="telecom")
 
 
 def test_the_schema_tells_of_the_field_and_shows_it(client: Client) -> None:

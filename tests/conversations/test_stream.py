@@ -11,7 +11,6 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
-from knox.models import AuthToken
 
 from agents import envelopes
 from agents.models import Envelope
@@ -21,6 +20,7 @@ from conversations import stream
 from conversations.models import Conversation
 from tests import factories
 from tests.conversations.conftest import Followed
+from tests.factories import key
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,11 +34,6 @@ def shop() -> User:
 def running(shop: User) -> Envelope:
     """A turn of the shop's that has only just begun."""
     return factories.turn(factories.conversation(owner=shop), status=Status.RUNNING)
-
-
-def key(user: User) -> dict[str, str]:
-    _, token = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
-    return {"Authorization": f"Bearer {token}"}
 
 
 @pytest.mark.usefixtures("listening")

@@ -99,13 +99,14 @@ def free_port() -> int:
 def environment(number: int) -> dict[str, str]:
     """Return an environment with an empty database and queues that no other Docent knows.
 
-    Tests ask many questions with one key.
+    Tests ask many questions with one key, from one address.
     """
     own = {
         "DATABASE_URL": empty_database(f"docent_{number}"),
         "REDIS_URL": redis_database(os.environ["REDIS_URL"], number),
     }
-    return os.environ | own | {"MAX_TURNS_PER_KEY": "200"}
+    unlimited = {"MAX_REQUESTS_PER_KEY": "0", "MAX_REQUESTS_PER_ADDRESS": "0"}
+    return os.environ | own | unlimited | {"MAX_TURNS_PER_KEY": "200"}
 
 
 @contextmanager

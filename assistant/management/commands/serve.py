@@ -3,6 +3,7 @@
 from typing import Any
 
 import uvicorn
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 
@@ -25,4 +26,5 @@ class Command(BaseCommand):
             log_level="warning",
             lifespan="off",
             timeout_graceful_shutdown=5,
+            forwarded_allow_ips=settings.TRUSTED_PROXIES,
         )

@@ -1,18 +1,20 @@
 """apikey: makes, lists and revokes the keys of API clients."""
 
+from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
+from django.utils.timezone import now
 from knox.models import AuthToken
 from rich.console import Console
 from rich.table import Table
 
 from conversations.errors import UnknownAssistant
-from conversations.models import Assistant, Grant
+from conversations.grants import SCOPES, grants, issue, standing
+from conversations.models import Assistant
 from conversations.reach import assistant_named
+from knowledge.identifiers import Scope
 
 
 class Command(BaseCommand):
@@ -25,70 +27,88 @@ class Command(BaseCommand):
         verbs = parser.add_subparsers(dest="verb", required=True)
         create = verbs.add_parser("create", help="make a key and show it once")
         create.add_argument("name", help="who the key is for")
-        reach = create.add_mutually_exclusive_group()
-        reach.add_argument("--staff", action="store_true", help="may also manage documents")
-        reach.add_argument(
+        scopes = create.add_mutually_exclusive_group()
+        scopes.add_argument(
+            "--scope",
+            action="append",
+            default=[],
+            choices=SCOPES,
+            help="what it may do (repeatable); chat unless told",
+        )
+        scopes.add_argument("--staff", action="store_true", help="may do all of these")
+        create.add_argument(
+            "--collection",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="reaches this collection and no other (repeatable)",
+        )
+        create.add_argument(
             "--assistant", default="", metavar="NAME", help="reaches this assistant and no other"
         )
+        create.add_argument(
+            "--expires", type=int, metavar="DAYS", help="ends after so many days; never unless told"
+        )
         verbs.add_parser("list", help="who has keys")
-        revoke = verbs.add_parser("revoke", help="end all keys of a name")
+        revoke = verbs.add_parser("revoke", help="end all keys of a name, or one of them")
         revoke.add_argument("name")
+        revoke.add_argument("--key", default="", metavar="BEGINNING", help="only this one")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do one of the three."""
         match options["verb"]:
             case "create":
-                assistant = _assistant(options["assistant"])
-                self._create(options["name"], staff=options["staff"], assistant=assistant)
+                self._create(options)
             case "list":
                 self._list()
             case "revoke":
-                self._revoke(options["name"])
+                self._revoke(options["name"], options["key"])
 
-    @transaction.atomic
-    def _create(self, name: str, *, staff: bool, assistant: Assistant | None) -> None:
+    def _create(self, options: dict[str, Any]) -> None:
+        scopes = SCOPES if options["staff"] else options["scope"]
         try:
-            User(username=name).clean_fields(exclude=["password"])
-        except ValidationError as error:
-            raise CommandError(
-                f"{name[:40]!r} cannot name a key: use at most 150 letters, digits, '@', '.', "
-                "'+', '-' and '_'."
-            ) from error
-        user, new = User.objects.get_or_create(username=name, defaults={"is_staff": staff})
-        if new:
-            user.set_unusable_password()
-            user.save()
-        elif user.has_usable_password() or user.is_staff != staff:
-            raise CommandError(
-                f"{name!r} already exists as another kind of user: choose another name."
+            _, key = issue(
+                options["name"],
+                scopes=scopes or (Scope.CHAT,),
+                collections=options["collection"],
+                assistant=_assistant(options["assistant"]),
+                days=options["expires"],
             )
-        token, key = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
-        if assistant:
-            Grant.objects.create(token=token, assistant=assistant)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
         self.stdout.write(key)
         self.stderr.write(
-            f"This is the key of {name!r}. It is shown only now; send it as\n"
+            f"This is the key of {options['name']!r}. It is shown only now; send it as\n"
             "Authorization: Bearer <key>"
         )
 
     def _list(self) -> None:
-        table = Table("name", "may", "assistant", "key begins with", "created")
-        tokens = AuthToken.objects.select_related("user", "grant__assistant")
-        for token in tokens.order_by("user__username", "created"):
+        table = Table("name", "may", "reaches", "key begins with", "created", "expires", "last use")
+        for grant in grants():
+            token, said = grant.token, standing(grant)
             table.add_row(
                 token.user.get_username(),
-                "chat, documents" if token.user.is_staff else "chat",
-                token.grant.assistant.name if hasattr(token, "grant") else "any",
+                said["may"],
+                said["reaches"],
                 token.token_key,
-                f"{token.created:%Y-%m-%d %H:%M} UTC",
+                _time(token.created),
+                "expired" if token.expiry and token.expiry <= now() else _time(token.expiry),
+                _time(grant.last_used),
             )
         Console().print(table if table.row_count else "There are no keys.")
 
-    def _revoke(self, name: str) -> None:
-        count, _ = AuthToken.objects.filter(user__username=name).delete()
+    def _revoke(self, name: str, beginning: str) -> None:
+        keys = AuthToken.objects.filter(user__username=name, token_key__startswith=beginning)
+        count = keys.count()
         if not count:
-            raise CommandError(f"{name!r} has no key.")
+            begun = f" that begins with {beginning!r}" if beginning else ""
+            raise CommandError(f"{name!r} has no key{begun}.")
+        keys.delete()
         self.stdout.write(f"Revoked {count} key{'s' if count > 1 else ''} of {name!r}.")
+
+
+def _time(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC" if moment else "never"
 
 
 def _assistant(name: str) -> Assistant | None:

@@ -21,7 +21,7 @@ from conversations.errors import ConversationError
 from conversations.reach import assistant_named, chosen_collections
 from conversations.services import Asker, Filters, ask, checked, wait
 from conversations.terminal import listen, watch, workers
-from knowledge.collections import OWN_DOCUMENTATION, intake
+from knowledge.collections import OWN_DOCUMENTATION, collections_named, intake
 from knowledge.errors import UnknownCollection
 from knowledge.models import Collection, Document
 
@@ -71,7 +71,10 @@ class Command(BaseCommand):
             if settings.IS_EMBEDDED:
                 self._take_own_documentation_in()
             assistant = assistant_named(options["assistant"]) if options["assistant"] else None
-            chosen_collections(assistant, options["collection"])
+            if assistant:
+                chosen_collections(assistant, options["collection"])
+            else:
+                collections_named(options["collection"])
             with workers():
                 if options["question"] is not None:
                     sys.exit(self._ask(options["question"], session))

@@ -70,6 +70,24 @@ def test_what_was_spent_yesterday_or_has_no_known_price_does_not_count(settings:
     assert not refused()
 
 
+def test_when_the_days_tokens_are_spent_everybody_is_refused(settings: Settings) -> None:
+    settings.DAILY_TOKENS = 1000
+    spend(None, input_tokens=900, output_tokens=99)
+    spend(None, input_tokens=5000, created=now() - timedelta(days=1))
+    spend(0, input_tokens=5000, cached_from=ModelCall.objects.order_by("pk")[0])
+    assert not refused("user:2/bob")
+    spend(0, output_tokens=1)
+    assert "Today's 1,000 tokens of models are spent; raise DAILY_TOKENS" in refused("user:2/bob")
+
+
+def test_the_tokens_of_a_key_are_its_own(settings: Settings) -> None:
+    settings.DAILY_TOKENS_PER_KEY = 1000
+    spend(0, "user:1/ada", key="abc", input_tokens=1000)
+    assert "1,000 tokens for key abc of user:1 are spent" in refused("user:1/bob", "abc")
+    assert not refused("user:1/ada", "def")
+    assert not refused("user:2/ada", "abc")
+
+
 def test_all_for_whom_a_key_asks_spend_its_budget(settings: Settings) -> None:
     settings.DAILY_BUDGET_PER_KEY = 1
     spend(0.5, "user:1/ada", key="abc")

@@ -24,7 +24,6 @@ ADDRESSES = [
     "/api/documents/none/answers/",
     "/api/ingests/",
     f"/api/ingests/{NOBODYS}/",
-    "/api/search/?q=fog",
     "/api/collections/",
     "/api/receipts/",
     f"/api/receipts/{NOBODYS}/",
