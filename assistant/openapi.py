@@ -62,7 +62,7 @@ class Schema(AutoSchema):
 
     def _refusal(self, status: int) -> dict[str, Any]:
         code, detail = REFUSALS[status]
-        response: dict[str, Any] = self._get_response_for_code(
+        response: dict[str, Any] = self._get_response_for_code(  # type: ignore[no-untyped-call]
             RefusalSerializer, str(status), ["application/json"]
         )
         response["description"] = ""

@@ -7,7 +7,7 @@ log in to mend it.
 
 import ipaddress
 import math
-import time
+from time import time
 from typing import Any
 
 from django.conf import settings
@@ -52,7 +52,7 @@ def spend(pot: str, most: int, seconds: int) -> int:
     replies = events.send([("INCR", name), ("EXPIRE", name, seconds)])
     if not replies or int(replies[0]) <= most:
         return 0
-    return max(1, math.ceil(seconds - time.time() % seconds))
+    return max(1, math.ceil(seconds - time() % seconds))
 
 
 def give_back(pot: str, seconds: int) -> None:
@@ -62,7 +62,7 @@ def give_back(pot: str, seconds: int) -> None:
 
 def _name(pot: str, seconds: int) -> str:
     """The pot of this stretch of time: the next one begins empty."""
-    return f"limit:{pot}:{seconds}:{int(time.time() // seconds)}"
+    return f"limit:{pot}:{seconds}:{int(time() // seconds)}"
 
 
 def visitor(request: HttpRequest) -> str:

@@ -158,6 +158,7 @@ class Upload(serializers.Serializer[Any]):
         child=serializers.FileField(allow_empty_file=True),
         required=False,
         allow_empty=False,
+        max_length=100,
         help_text="In any format that can be ingested; several parts may have this name.",
     )
     url = serializers.CharField(

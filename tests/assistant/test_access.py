@@ -1,6 +1,6 @@
 """Access: every path of the API, as the URL configuration has it, asked by everyone who may not."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -98,7 +98,7 @@ def address(operation: Operation, user: User) -> str:
     """The address of what the owner has: a new kind of thing has to be added here."""
     talk = user.conversation_set.get(session="visitor-17")
     document = Document.objects.get(collection__name="handbook")
-    things = {
+    things: dict[str, Callable[[], Any]] = {
         "turn_id": lambda: talk.messages.exclude(turn=None)[0].turn_id,
         "name": lambda: talk.pk,
         "ingest_id": lambda: Ingest.objects.get().pk,

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from typing import Any
 
@@ -74,11 +75,11 @@ def _conversation_of(client: Client) -> Conversation:
     return factories.conversation(SESSION)
 
 
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    """A web server, as `serve` runs it: Django's own for tests streams nothing."""
+@contextmanager
+def served(**more: Any) -> Iterator[int]:
+    """Run a web server, as `serve` does, at a port: Django's own for tests streams nothing."""
     port = free_port()
-    config = uvicorn.Config(application, port=port, log_level="warning", lifespan="off")
+    config = uvicorn.Config(application, port=port, log_level="warning", lifespan="off", **more)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -87,6 +88,13 @@ def port() -> Iterator[int]:
     yield port
     server.should_exit = True
     thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """The port of a web server."""
+    with served() as port:
+        yield port
 
 
 class Followed:

@@ -38,7 +38,7 @@ def desk(*rights: str) -> dict[str, str]:
     """The key of a program whose user has these rights."""
     user = User.objects.create_user("desk", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=rights))
-    return key(user, scopes=["admin"])
+    return key(user, scopes=["chat", "admin"])
 
 
 def do(client: Client, row: Handover, sent: dict[str, str], **body: Any) -> Any:
