@@ -44,11 +44,16 @@ class Bounds:
 UNBOUND = Bounds()
 
 
+def chat_alone() -> list[str]:
+    """Return the scopes of a key of which nothing is said."""
+    return [Scope.CHAT.value]
+
+
 class Grant(Model):
     """What one API key may do and reach; every key has one, and `token.user` owns what it asks."""
 
     token = OneToOneField("knox.AuthToken", CASCADE, primary_key=True, related_name="grant")
-    scopes = JSONField(default=list)
+    scopes = JSONField(default=chat_alone)
     # By name: when one is deleted, nothing else is reached instead. Empty: not bound.
     collections = JSONField(default=list, blank=True)
     # Protected: a key whose assistant went would reach everything.

@@ -36,7 +36,7 @@ CITATION: dict[str, Any] = {
 def key(user: User, **grant: Any) -> dict[str, str]:
     """The header of a new key of the user; keywords say what it may do, else it may chat."""
     token, secret = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
-    Grant.objects.create(token=token, **{"scopes": ["chat"]} | grant)
+    Grant.objects.create(token=token, **grant)
     return {"Authorization": f"Bearer {secret}"}
 
 

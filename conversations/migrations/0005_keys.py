@@ -3,6 +3,8 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+import conversations.grants
+
 
 def grant_all(apps, schema_editor):
     """Give the scopes that being staff stood for; a key that is bound gets no `admin`."""
@@ -30,7 +32,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="grant",
             name="scopes",
-            field=models.JSONField(default=list),
+            field=models.JSONField(default=conversations.grants.chat_alone),
         ),
         migrations.AddField(
             model_name="grant",

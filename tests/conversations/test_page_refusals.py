@@ -34,13 +34,13 @@ def test_an_unusable_question_is_refused_in_words_and_kept(
 
 
 @pytest.mark.parametrize("name", ["nowhere", "a\0b", "<b>"])
-def test_an_unknown_collection_is_refused_by_name(client: Client, db: None, name: str) -> None:
+def test_an_unknown_collection_is_not_found(client: Client, db: None, name: str) -> None:
     factories.collection("handbook")
 
     response = client.post("/", {"text": "Do unused days end?", "collection": name})
 
-    assert response.status_code == HTTPStatus.BAD_REQUEST
-    assert "Collections that exist: handbook" in response.content.decode()
+    assert response.status_code == HTTPStatus.NOT_FOUND
+    assert "There is no collection" in response.content.decode()
 
 
 def test_without_workers_a_question_is_refused_and_kept(client: Client, db: None) -> None:

@@ -14,10 +14,9 @@ from agents.routing import Stage
 from agents.steps import presence
 from agents.steps.concurrency import queue
 from conversations.answers import reply
-from conversations.errors import NobodyListens, TurnInProgress, UnusableText
+from conversations.errors import ForeignCollection, NobodyListens, TurnInProgress, UnusableText
 from conversations.models import Conversation, Message
 from conversations.services import Asker, ask, wait
-from knowledge.errors import UnknownCollection
 
 NOBODY = Asker(None)
 
@@ -172,7 +171,7 @@ def test_nothing_is_stored_when_the_message_is_refused() -> None:
     for text in ("", "x" * 8001, "a\x00b", "half \ud800"):
         with pytest.raises(UnusableText):
             ask(text, NOBODY)
-    with pytest.raises(UnknownCollection, match="coffee"):
+    with pytest.raises(ForeignCollection, match="coffee"):
         ask("How?", NOBODY, collections=["coffee"])
     assert not Conversation.objects.exists()
 
