@@ -251,13 +251,16 @@ def follow(port: int, request: pytest.FixtureRequest, transactional_db: None) ->
 def test_a_revoked_key_ends_its_open_streams_at_once(
     follow: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Without the ring nothing would be noticed before the test is over.
+    async def holds(_: AuthToken) -> bool:
+        return True
+
+    # By the ring alone: who looks at the row finds nothing wrong.
+    monkeypatch.setattr(stream, "is_usable", holds)
     monkeypatch.setattr(stream, "KEY_SECONDS", 600)
     followed, token = follow()
-    begun = time.monotonic()
     token.delete()
-    assert followed.rest()[1:] == []
-    assert time.monotonic() - begun < stream.LONGEST_BLOCK_MS / 1000
+    followed.rest()
+    assert followed.response.isclosed()
 
 
 def truncate() -> None:
