@@ -40,6 +40,8 @@ ENVIRONMENT = {
     "ENRICHMENT_MODEL": "none",
     "ROUTES": "documentation,fallback",
     "MAX_TURNS_PER_KEY": "1000",
+    "MAX_REQUESTS_PER_KEY": "0",
+    "MAX_REQUESTS_PER_ADDRESS": "0",
     **WITHOUT_CACHES,
 }
 
