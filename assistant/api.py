@@ -16,6 +16,7 @@ from rest_framework.views import exception_handler
 from agents.steps import faults
 from conversations.errors import (
     ConversationError,
+    EmbeddingAway,
     ForeignCollection,
     Forgotten,
     KeyReused,
@@ -27,7 +28,9 @@ from conversations.errors import (
     TooManyTurns,
     TurnInProgress,
     UnknownAssistant,
+    UnknownModel,
 )
+from conversations.openai_errors import is_openai, openai_error
 from knowledge.errors import KnowledgeError, UnknownCollection
 
 log = logging.getLogger(__name__)
@@ -44,6 +47,8 @@ STATUS: dict[type[Exception], int] = {
     OtherAssistant: 409,
     OtherDocuments: 409,
     NothingToRead: 503,
+    UnknownModel: 404,
+    EmbeddingAway: 503,
 }
 AWAY = {
     OperationalError: "PostgreSQL does not answer. Try again in a moment.",
@@ -62,7 +67,17 @@ class Pages(PageNumberPagination):
 
 
 def explain(error: Exception, context: dict[str, Any]) -> Response:
-    """Turn any exception of a view into `{code, detail, error_id?}`; nothing of ours leaks."""
+    """Turn any exception of a view into `{code, detail, error_id?}`; nothing of ours leaks.
+
+    Below /v1 in the shape of OpenAI's API.
+    """
+    response = _explained(error, context)
+    if is_openai(context["request"].path):
+        response.data = openai_error(response.status_code, response.data)
+    return response
+
+
+def _explained(error: Exception, context: dict[str, Any]) -> Response:
     if isinstance(error, UnknownCollection):
         # Nobody is told of others by their names.
         return _error(404, error.code, error.here)
@@ -90,8 +105,11 @@ def explain(error: Exception, context: dict[str, Any]) -> Response:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer for an address that does not exist: JSON to API clients, a page to people."""
+    body = {"code": "not_found", "detail": NOT_FOUND}
+    if is_openai(request.path):
+        return JsonResponse(openai_error(404, body), status=404)
     if request.path.startswith("/api/"):
-        return JsonResponse({"code": "not_found", "detail": NOT_FOUND}, status=404)
+        return JsonResponse(body, status=404)
     return defaults.page_not_found(request, exception)
 
 

@@ -10,6 +10,8 @@ from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 
+from conversations.openai_errors import is_openai, openai_error
+
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -47,18 +49,19 @@ class Bounded:
             await self.application(scope, receive, send)
             return
         if content_length(scope) > self.limit:
-            await self.refuse(send)
+            await self.refuse(send, scope["path"])
             return
         try:
             await self.application(scope, counted_receive, noted_send)
         except TooLarge:
             if not answered:
-                await self.refuse(send)
+                await self.refuse(send, scope["path"])
 
-    async def refuse(self, send: Send) -> None:
+    async def refuse(self, send: Send, path: str) -> None:
         """Answer as the API does. The rest of the body is not waited for."""
         detail = f"The request is larger than {self.limit:,} bytes."
-        body = json.dumps({"code": "too_large", "detail": detail}).encode()
+        error: dict[str, Any] = {"code": "too_large", "detail": detail}
+        body = json.dumps(openai_error(413, error) if is_openai(path) else error).encode()
         headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
         await send({"type": "http.response.start", "status": 413, "headers": headers})
         await send({"type": "http.response.body", "body": body})

@@ -105,3 +105,15 @@ class NothingToRead(ConversationError):
     """The documents of this assistant are not there yet."""
 
     code = "nothing_to_read"
+
+
+class UnknownModel(ConversationError):
+    """There is no such model here."""
+
+    code = "model_not_found"
+
+
+class EmbeddingAway(ConversationError):
+    """The embedding model does not answer. Try again in a moment."""
+
+    code = "unavailable"

@@ -1,6 +1,7 @@
 """Requests that are too large are refused while they arrive."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,13 @@ class Echo:
 
 def answer(parts: Sequence[bytes], headers: Sequence[tuple[bytes, bytes]] = ()) -> tuple[int, int]:
     """Return the status of a request in these parts, and how much of it was let through."""
+    sent, read = exchange(parts, headers, "/api/chat/")
+    return sent[0]["status"], read
+
+
+def exchange(
+    parts: Sequence[bytes], headers: Sequence[tuple[bytes, bytes]], path: str
+) -> tuple[list[Message], int]:
     application, sent, waiting = Echo(), list[Message](), list(parts)
 
     async def receive() -> Message:
@@ -34,9 +42,9 @@ def answer(parts: Sequence[bytes], headers: Sequence[tuple[bytes, bytes]] = ()) 
     async def send(message: Message) -> None:
         sent.append(message)
 
-    scope: dict[str, Any] = {"type": "http", "headers": list(headers)}
+    scope: dict[str, Any] = {"type": "http", "headers": list(headers), "path": path}
     asyncio.run(Bounded(application, limit=10)(scope, receive, send))
-    return sent[0]["status"], application.read
+    return sent, application.read
 
 
 def test_a_body_within_the_limit_passes_whole() -> None:
@@ -49,3 +57,8 @@ def test_a_body_that_grows_too_large_is_cut_off_where_it_does() -> None:
 
 def test_a_body_that_says_it_is_too_large_is_not_read_at_all() -> None:
     assert answer([b"1"], [(b"content-length", b"11")]) == (413, 0)
+
+
+def test_clients_of_openai_are_told_so_in_their_shape() -> None:
+    sent, _ = exchange([b"1"], [(b"content-length", b"11")], "/v1/chat/completions")
+    assert json.loads(sent[1]["body"])["error"]["code"] == "too_large"
