@@ -170,7 +170,11 @@ class EventsView(StreamView):
 
 
 def streamed(
-    parts: Parts, key: AuthToken | None, *, is_patient: bool = False
+    parts: Parts,
+    key: AuthToken | None,
+    *,
+    opening: bytes = RETRY,
+    is_patient: bool = False,
 ) -> StreamingHttpResponse:
     """Return a response that sends the parts as they come, until the key ends that asked.
 
@@ -181,7 +185,7 @@ def streamed(
     connection.close()
     if len(_streams) >= (MOST_STREAMS // 2 if is_patient else MOST_STREAMS):
         raise TooManyStreams
-    response = StreamingHttpResponse(event_stream(parts, key), content_type=MEDIA_TYPE)
+    response = StreamingHttpResponse(event_stream(parts, key, opening), content_type=MEDIA_TYPE)
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"
     return response
@@ -206,7 +210,9 @@ def _latest(envelope: Envelope) -> str:
     return entries[0][0] if entries else ""
 
 
-async def event_stream(parts: Parts, key: AuthToken | None) -> AsyncIterator[bytes]:
+async def event_stream(
+    parts: Parts, key: AuthToken | None, opening: bytes = RETRY
+) -> AsyncIterator[bytes]:
     """Yield the parts of a stream, which are given a connection to Redis, until the key ends."""
     stream = object()
     client = redis.asyncio.Redis.from_url(
@@ -218,8 +224,10 @@ async def event_stream(parts: Parts, key: AuthToken | None) -> AsyncIterator[byt
     )
     _streams.add(stream)
     try:
-        yield RETRY
+        if opening:
+            yield opening
         async for part in parts(Listener(client, key)):
+            heed_leaving()
             yield part
     except KeyEnded:
         # Who comes back is told why.
@@ -227,6 +235,16 @@ async def event_stream(parts: Parts, key: AuthToken | None) -> AsyncIterator[byt
     finally:
         _streams.discard(stream)
         await client.aclose()
+
+
+def heed_leaving() -> None:
+    """Raise CancelledError where the client has left.
+
+    `sync_to_async` loses that word when it comes while the function runs.
+    """
+    task = asyncio.current_task()
+    if task and task.cancelling():
+        raise asyncio.CancelledError
 
 
 async def _events(listener: Listener, envelope: Envelope, after: str) -> AsyncIterator[bytes]:
