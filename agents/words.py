@@ -335,6 +335,7 @@ class Phrase(StrEnum):
     CASE_NOT_OPENED = "I could not open the case."
 
     HANDED_OVER = "I've told our staff, and a person will answer you here."
+    PASSED_ON = "Our staff have your message. When they have answered, write again to read it here."
     UNRESOLVED = "I can't narrow this down any further."
     OUT_OF_HOURS = "Nobody is there right now. Our staff are here again: {when} ({zone})."
 

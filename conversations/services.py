@@ -12,6 +12,7 @@ from django.db.models import Count, Q
 from django.utils.timezone import now
 
 from agents import envelopes
+from agents.attributes import Persona
 from agents.models import Envelope
 from agents.names import Role, Status
 from agents.steps import events, presence
@@ -77,21 +78,34 @@ class Filters:
 ANY = Filters()
 
 
+@dataclass(frozen=True)
+class Brought:
+    """What a client brings with a message that keeps conversations itself."""
+
+    said: Sequence[tuple[Message.Author, str]] = ()  # before, oldest first
+    tone: str = ""  # how it wishes to be answered
+
+
+NOTHING = Brought()
+
+
 def ask(
     text: str,
     asker: Asker,
     *,
     session: str = "",
     assistant: str = "",
-    collections: Sequence[str] = (),
+    collections: Sequence[str] | None = (),
     filters: Filters = ANY,
     idempotency_key: str = "",
+    brought: Brought = NOTHING,
 ) -> Envelope:
     """Begin the turn that answers `text` and return its envelope.
 
     `session` continues a conversation of the same owner or begins one of that name, which stays
     with the `assistant` it begins with. `collections` binds the conversation to these names from
-    now on, `filters` hold for this message alone. A message that was taken before under its
+    now on, None to no names any more; `filters` hold for this message alone. What is `brought` was
+    said before in a conversation that begins. A message that was taken before under its
     `idempotency_key` begins no other turn; without a session, the key names the conversation, too.
     What is said to staff ends its turn at once, without an answer.
 
@@ -104,19 +118,19 @@ def ask(
     _refuse_foreign(asker, session)
     if earlier := _taken(asker, session, idempotency_key, text):
         return earlier
-    chosen = reach.chosen_collections(answering, collections, asker.bound)
+    chosen = reach.chosen_collections(answering, collections or (), asker.bound)
     audience = reach.audience(answering, filters.audience.strip())
     # To reach staff, nobody need listen and no document be there.
     if not _with_staff(asker, session):
         _refuse_unready(answering, chosen, asker.bound)
     with transaction.atomic():
-        conversation = _conversation(asker, session, answering)
+        conversation = _conversation(asker, session, answering, brought.said)
         if earlier := _taken(asker, session, idempotency_key, text):
             return earlier
         if conversation.status == Conversation.Status.RUNNING:
             raise TurnInProgress
         _refuse_foreign(asker, session)
-        if chosen:
+        if chosen or collections is None:
             conversation.collections.set(chosen)
         memory = recall(
             conversation,
@@ -126,6 +140,7 @@ def ask(
             audience=audience,
             bound=asker.bound,
         ) | {"languages": [as_language(tag) for tag in filters.languages]}
+        memory |= _wished(memory, brought.tone)
         message = conversation.message(
             Message.Author.USER, text, idempotency_key=idempotency_key or None
         )
@@ -140,6 +155,15 @@ def _refuse_foreign(asker: Asker, session: str) -> None:
     for conversation_id in rows.values_list("pk", flat=True):
         if reach.foreign_turns(conversation_id, asker.bound).exists():
             raise OtherDocuments
+
+
+def _wished(memory: dict[str, Any], tone: str) -> dict[str, Any]:
+    """The assistant of a memory with a wish for its tone beside its own."""
+    if not tone:
+        return {}
+    assistant: Persona = memory.get("assistant") or Persona()
+    both = " ".join(filter(None, (assistant.tone, tone)))
+    return {"assistant": assistant.model_copy(update={"tone": both})}
 
 
 def _refuse_unready(
@@ -265,10 +289,18 @@ def begun_with(asker: Asker, session: str) -> str | None:
     return begun.values_list("assistant", flat=True).first() if begun is not None else None
 
 
-def _conversation(asker: Asker, session: str, assistant: Assistant | None) -> Conversation:
-    """Lock the conversation, begun if need be. Raises OtherAssistant if just begun with another."""
+def _conversation(
+    asker: Asker,
+    session: str,
+    assistant: Assistant | None,
+    said: Sequence[tuple[Message.Author, str]],
+) -> Conversation:
+    """Lock the conversation, begun if need be with what was said before.
+
+    Raises OtherAssistant if just begun with another.
+    """
     name = assistant.name if assistant else ""
-    Conversation.objects.get_or_create(
+    _, begins = Conversation.objects.get_or_create(
         owner=asker.owner,
         session=session,
         defaults={"user_id": asker.user_id, "assistant": name},
@@ -276,6 +308,17 @@ def _conversation(asker: Asker, session: str, assistant: Assistant | None) -> Co
     conversation = Conversation.objects.select_for_update().get(owner=asker.owner, session=session)
     if conversation.assistant != name:
         raise OtherAssistant
+    if begins:
+        Message.objects.bulk_create(
+            Message(
+                conversation=conversation,
+                role=author,
+                text=text,
+                # Earlier than all that will be said, in their order.
+                created=conversation.created - place * Message.LEAST,
+            )
+            for place, (author, text) in zip(range(len(said), 0, -1), said, strict=True)
+        )
     return conversation
 
 

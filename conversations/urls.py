@@ -1,8 +1,15 @@
-"""URLs of the conversations: the start page, chat and turns."""
+"""URLs of the conversations: the start page, chat and turns, and OpenAI's API."""
 
 from django.urls import path
 
-from conversations import api, conversation_events, handover_api, page, stream
+from conversations import (
+    api,
+    conversation_events,
+    handover_api,
+    openai_api,
+    page,
+    stream,
+)
 
 urlpatterns = [
     path("", page.page, name="start"),
@@ -27,4 +34,8 @@ urlpatterns = [
     path("api/turns/<uuid:turn_id>/trace/", api.TraceView.as_view(), name="turn-trace"),
     path("api/turns/<uuid:turn_id>/events/", stream.EventsView.as_view(), name="turn-events"),
     path("api/turns/<uuid:turn_id>/cancel/", api.CancelView.as_view(), name="turn-cancel"),
+    path("v1/models", openai_api.ModelsView.as_view(), name="openai-models"),
+    path("v1/models/<path:name>", openai_api.ModelView.as_view(), name="openai-model"),
+    path("v1/chat/completions", openai_api.CompletionsView.as_view(), name="openai-completions"),
+    path("v1/embeddings", openai_api.EmbeddingsView.as_view(), name="openai-embeddings"),
 ]

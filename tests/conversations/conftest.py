@@ -3,23 +3,26 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from typing import Any
 
+import openai
 import pytest
 import uvicorn
 from django.conf import LazySettings
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from knox.models import AuthToken
 
 from agents import manager
 from agents.models import Step
 from agents.names import Role
 from agents.steps import presence, steps
 from assistant.asgi import application
-from conversations.models import Conversation
+from conversations.models import Assistant, Conversation, Grant
 from conversations.page import SESSION_KEY
 from tests import factories
 from tests.e2e.conftest import free_port
@@ -126,3 +129,28 @@ class Followed:
         """Go away."""
         self.response.close()
         self.connection.close()
+
+
+@pytest.fixture
+def clerk(db: None) -> User:
+    """Who owns an API key."""
+    return User.objects.create_user("clerk")
+
+
+OpenAIFor = Callable[..., openai.OpenAI]
+
+
+@pytest.fixture
+def openai_for(port: int) -> Iterator[OpenAIFor]:
+    """Make clients of OpenAI's API for a user, with a key that may be bound to an assistant."""
+    with ExitStack() as opened:
+
+        def make(user: User, bound: Assistant | None = None) -> openai.OpenAI:
+            token, secret = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
+            if bound:
+                Grant.objects.create(token=token, assistant=bound)
+            address = f"http://127.0.0.1:{port}/v1"
+            client = openai.OpenAI(base_url=address, api_key=secret, max_retries=0, timeout=30)
+            return opened.enter_context(client)
+
+        yield make
