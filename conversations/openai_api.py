@@ -17,7 +17,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from conversations.api import key_id, owner
+from conversations.api import asker as asker_of
+from conversations.authentication import key_of
 from conversations.errors import EmbeddingAway, OtherAssistant
 from conversations.openai_models import (
     OfferedModel,
@@ -30,12 +31,13 @@ from conversations.openai_request import CompletionRequest, EmbeddingsRequest, i
 from conversations.openai_request import read as read_body
 from conversations.openai_talk import latest, session_of
 from conversations.reach import bound_to
-from conversations.services import Asker, Brought, ask, begun_with, wait
+from conversations.services import Brought, ask, begun_with, wait
 from conversations.stream import MEDIA_TYPE, streamed
 from conversations.turn_memory import tokens
 from knowledge.embedding.embedder import Vectors
 from knowledge.embedding.registry import named
 from knowledge.errors import EmbeddingUnavailable
+from knowledge.identifiers import Scope
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +118,7 @@ class JSONWhateverIsAccepted(BaseContentNegotiation):
 class OpenAIView(APIView):
     """A view that takes and answers JSON alone."""
 
+    scope = Scope.CHAT
     parser_classes = (JSONParser,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = JSONWhateverIsAccepted
@@ -195,7 +198,7 @@ class CompletionsView(OpenAIView):
         question, said = body.question(), latest(body.said_before())
         bound = bound_to(request.auth)
         model = model_named(body.model, bound)
-        asker = Asker(owner(request), body.user or "", key_id(request), bound)
+        asker = asker_of(request, body.user or "")
         key = request.headers.get("Idempotency-Key", "")
         session = body.conversation_id or session_of(asker, model, said, key)
         if begun_with(asker, session) not in {None, model.assistant}:
@@ -213,7 +216,8 @@ class CompletionsView(OpenAIView):
         asked = Asked(model.name, body.metadata, with_usage)
         response: HttpResponseBase
         if body.stream:
-            response = streamed(partial(deltas, envelope=envelope, asked=asked), opening=b"")
+            parts = partial(deltas, envelope=envelope, asked=asked)
+            response = streamed(parts, key_of(request), opening=b"")
         else:
             response = self._waited(wait(envelope), asked)
         response["X-Request-Id"] = str(envelope.pk)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from conversations.errors import UnknownModel
-from conversations.reach import assistants_of, collections_of
-from knowledge.models import Collection
+from conversations.grants import Bounds, collections_within
+from conversations.reach import assistants_of
 
 # No collection and no assistant can have this name.
 EVERYTHING = "docent/all"
@@ -22,8 +22,8 @@ class OfferedModel:
     collections: tuple[str, ...] | None = None
 
 
-def offered(bound: str) -> list[OfferedModel]:
-    """Return what can be asked with a key that is `bound` to an assistant, or to none.
+def offered(bound: Bounds) -> list[OfferedModel]:
+    """Return what can be asked with a key that is bound to an assistant, collections, or nothing.
 
     An assistant comes before a collection of the same name.
     """
@@ -31,18 +31,18 @@ def offered(bound: str) -> list[OfferedModel]:
         OfferedModel(each.name, str(each), int(each.updated.timestamp()), assistant=each.name)
         for each in assistants_of(bound)
     ]
-    if bound:
+    if bound.assistant:
         return assistants
     taken = {each.name for each in assistants}
     collections = [
         OfferedModel(each.name, str(each), int(each.created.timestamp()), collections=(each.name,))
-        for each in Collection.objects.all()
+        for each in collections_within(None, bound)
         if each.name not in taken
     ]
     return [OfferedModel(EVERYTHING, "All documents"), *assistants, *collections]
 
 
-def model_named(name: str, bound: str) -> OfferedModel:
+def model_named(name: str, bound: Bounds) -> OfferedModel:
     """Return what is asked by this name. Raises UnknownModel, which tells nothing of others."""
     for model in offered(bound):
         if model.name == name:
@@ -50,12 +50,12 @@ def model_named(name: str, bound: str) -> OfferedModel:
     raise UnknownModel(f"There is no model {name!r} here.")
 
 
-def embedding_model_named(name: str, bound: str) -> str:
+def embedding_model_named(name: str, bound: Bounds) -> str:
     """Return the embedding model that this names, itself or as that of what can be asked.
 
     Raises UnknownModel, also where the collections that are meant have several.
     """
-    models = {each.name: embedding_models(each) for each in offered(bound)}
+    models = {each.name: embedding_models(each, bound) for each in offered(bound)}
     if any(name in own for own in models.values()):
         return name
     own = models.get(name, set())
@@ -66,13 +66,12 @@ def embedding_model_named(name: str, bound: str) -> str:
     return own.pop()
 
 
-def embedding_models(model: OfferedModel) -> set[str]:
+def embedding_models(model: OfferedModel, bound: Bounds) -> set[str]:
     """Return the names of the embedding models by which its documents are found."""
-    if model.assistant:
-        assistant = assistants_of(model.assistant).get()
-        collections = collections_of(assistant)
-    elif model.collections:
-        collections = Collection.objects.filter(name__in=model.collections)
-    else:
-        collections = Collection.objects.filter(only_by_name=False)
+    assistant = assistants_of(Bounds(model.assistant)).get() if model.assistant else None
+    collections = collections_within(assistant, bound)
+    if model.collections:
+        collections = collections.filter(name__in=model.collections)
+    elif not (assistant or bound.collections):
+        collections = collections.filter(only_by_name=False)
     return set(collections.values_list("embedding_model", flat=True))

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import redis.asyncio
 from asgiref.sync import sync_to_async
 from django.db import connection
 from pydantic import BaseModel, ConfigDict
@@ -19,7 +18,7 @@ from conversations.errors import Forgotten
 from conversations.openai_errors import openai_error
 from conversations.openai_talk import told
 from conversations.services import current
-from conversations.stream import BLOCK_MS, FIRST, HEARTBEAT, read
+from conversations.stream import BLOCK_MS, FIRST, HEARTBEAT, Listener
 
 # Words of a delta, with the space around them.
 PIECE = re.compile(r"\s*(?:\S+\s+){1,8}|\s*\S+\s*")
@@ -161,9 +160,7 @@ def annotations(text: str, shown: dict[str, Any]) -> list[Annotation]:
     ]
 
 
-async def deltas(
-    client: redis.asyncio.Redis, envelope: Envelope, asked: Asked
-) -> AsyncIterator[bytes]:
+async def deltas(listener: Listener, envelope: Envelope, asked: Asked) -> AsyncIterator[bytes]:
     """Yield a turn as the events of `stream: true`.
 
     While it goes on nothing but comments: what a model drafts may be withdrawn, which OpenAI's
@@ -182,7 +179,7 @@ async def deltas(
         while (answer := await _ended(envelope, asked)) is None:
             yield HEARTBEAT
             # The doorbell; what is true is asked of the row, also when Redis is away.
-            await read(client, envelope.result_list, FIRST, block=BLOCK_MS)
+            await listener.read(envelope.result_list, FIRST, block=BLOCK_MS)
     except TurnFailed as failure:
         yield event(failure.error)
         return

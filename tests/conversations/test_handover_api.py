@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
-from knox.models import AuthToken
 from pytest_django import Settings
 
 from agents.names import Status
-from conversations.assistants import Assistant, Grant
+from conversations.assistants import Assistant
+from conversations.grants import Grant
 from conversations.models import Conversation, Handover
 from conversations.services import Asker, ask
 from tests import factories
@@ -103,7 +103,7 @@ def test_a_key_that_is_bound_to_an_assistant_reaches_the_conversations_of_no_oth
 ) -> None:
     sent = desk("view_handover", "change_handover")
     bank = Assistant.objects.create(name="bank")
-    Grant.objects.create(token=AuthToken.objects.get(), assistant=bank)
+    Grant.objects.update(assistant=bank)
     assert client.get(ADDRESS, headers=sent).json()["count"] == 0
     assert do(client, row, sent, action="take").status_code == HTTPStatus.NOT_FOUND
     Conversation.objects.update(assistant="bank")

@@ -14,7 +14,6 @@ from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
-from knox.models import AuthToken
 
 from agents import envelopes
 from agents.models import Envelope
@@ -57,12 +56,11 @@ Post = Callable[..., Any]
 @pytest.fixture
 def post(client: Client, clerk: User) -> Post:
     """Post a question below /v1, some of it replaced."""
-    _, secret = AuthToken.objects.create(clerk)  # type: ignore[no-untyped-call]
+    sent = factories.key(clerk)
 
     def send(path: str = "chat/completions", data: Any = None, **more: Any) -> Any:
         body = {"model": EVERYTHING, "messages": QUESTION} | more if data is None else data
-        headers = {"Authorization": f"Bearer {secret}"}
-        return client.post(f"/v1/{path}", body, "application/json", headers=headers)
+        return client.post(f"/v1/{path}", body, "application/json", headers=sent)
 
     return send
 
@@ -163,9 +161,9 @@ def streaming(
     connection: HTTPConnection, streams: set[object], clerk: User
 ) -> Iterator[HTTPResponse]:
     """The response to a stream that was begun, as it comes."""
-    _, secret = AuthToken.objects.create(clerk)  # type: ignore[no-untyped-call]
+    sent = factories.key(clerk)
     body = json.dumps({"model": EVERYTHING, "messages": QUESTION, "stream": True})
-    headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+    headers = sent | {"Content-Type": "application/json"}
     connection.request("POST", "/v1/chat/completions", body, headers)
     with closing(connection.getresponse()) as response:
         yield response
@@ -310,8 +308,8 @@ def test_every_error_has_the_shape_of_openai(client: Client, post: Post, clerk: 
         assert error["message"]
         return answer.status_code, error["code"]
 
-    _, secret = AuthToken.objects.create(clerk)  # type: ignore[no-untyped-call]
-    headers = {"Authorization": f"Bearer {secret}"}
+    sent = factories.key(clerk)
+    headers = sent
     assert told(client.get("/v1/models")) == (401, "invalid_api_key")
     wrong = {"Authorization": "Bearer wrong"}
     assert told(client.get("/v1/models", headers=wrong)) == (401, "invalid_api_key")
