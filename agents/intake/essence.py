@@ -21,6 +21,7 @@ from agents.intake.followups import (
     question_before,
 )
 from agents.intake.lang import likelihood
+from agents.intake.route_likelihood import picked
 from agents.llm.history import day, history_blocks, stamp
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
@@ -217,8 +218,11 @@ def _stands_alone(view: Message, read: Read) -> bool:
 def _small_talk(view: Message) -> Writes | None:
     """What is written for a message that is surely no question; None for any other.
 
-    Who says goodbye leaves; so does who is asked something and thanks for it, or gives it up.
+    Who says goodbye leaves; so does who is asked something and thanks for it, or gives it up. What
+    a button of a route says is none, whatever its letters look like.
     """
+    if picked(view.text):
+        return None
     waiting = view.open_clarification is not None
     kind = kind_of(tuple(dict.fromkeys(_texts(view))))
     if kind is None or (kind == "giving_up" and not waiting):

@@ -30,7 +30,7 @@ def likelihoods(text: str, routes: Sequence[Route]) -> dict[Route, float]:
 
     Raises EmbeddingUnavailable.
     """
-    if (route := _picked(text)) in routes:
+    if (route := picked(text)) in routes:
         return {each: float(each is route) for each in routes}
     others = [route for route in routes if route is not Route.BILLING]
     (kind_votes,) = votes([text], [f"route_{route}" for route in others])
@@ -43,6 +43,11 @@ def likelihoods(text: str, routes: Sequence[Route]) -> dict[Route, float]:
         route: (1 - billing) * weight / total if total else 0.0 for route, weight in weights.items()
     }
     return {route: shares.get(route, billing) for route in routes}
+
+
+def picked(text: str) -> Route | None:
+    """Return the route whose button was pressed, in whichever language; None: no button was."""
+    return _buttons().get(text.strip().casefold())
 
 
 def layer() -> Path:
@@ -59,11 +64,6 @@ def _about_billing(text: str) -> float:
     trained = classifier(layer())
     (chances,) = trained.probabilities(encode_any_language([text]), [text])
     return float(chances[trained.words.kinds.index(BILLING)])
-
-
-def _picked(text: str) -> Route | None:
-    """The route whose button was pressed, in whichever language."""
-    return _buttons().get(text.strip().casefold())
 
 
 @cache

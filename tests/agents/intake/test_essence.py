@@ -6,6 +6,8 @@ import pytest
 
 from agents.intake.essence import distil
 from agents.intake.followups import chosen_option
+from agents.support.dialogue.utterance import BUTTONS
+from agents.words import LOCALES, Phrase
 from knowledge import ingestion
 from tests.e2e.conftest import PAGES
 
@@ -227,6 +229,12 @@ def test_small_talk_is_told_from_questions(text: str, kind: str) -> None:
 )
 def test_who_greets_and_asks_has_asked(text: str) -> None:
     assert "small_talk" not in understood(text, history=TEAM)
+
+
+@pytest.mark.parametrize("language", LOCALES)
+@pytest.mark.parametrize("button", BUTTONS.values())
+def test_what_a_button_of_billing_says_is_no_small_talk(button: Phrase, language: str) -> None:
+    assert "small_talk" not in understood(button.in_language(language), history=TEAM)
 
 
 def test_an_open_question_stays_open_while_something_else_is_said() -> None:
