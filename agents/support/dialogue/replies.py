@@ -31,14 +31,26 @@ def answers(text: str, form: RefundForm, *, is_asked_else: bool = False) -> bool
     """Tell whether a message is nothing but an answer to a form that is open.
 
     A yes or a no answers what else was asked since, if anything was; what a model asked, at once
-    or never.
+    or never. A no with a few words more is about what was just shown ("no, the other invoice").
     """
     if consent(text):
         return not is_asked_else and (form.is_asked or form.turns_beside == 0)
+    objected = objection(text)
+    if objected and form.is_shown and not is_asked_else and _is_short(objected):
+        return True
     invoices = named(text, form.invoices)
     rest = without(text, invoices)
-    is_short = sum(word.isalpha() for word in words(rest)) <= FEW_WORDS
-    return bool(reasons_named(text)) or (is_short and bool(invoices or amounts(rest)))
+    return bool(reasons_named(text)) or (_is_short(rest) and bool(invoices or amounts(rest)))
+
+
+def _is_short(text: str) -> bool:
+    return sum(word.isalpha() for word in words(text)) <= FEW_WORDS
+
+
+def objection(text: str) -> str:
+    """Return what a text goes on with after a no; empty: it says no such thing."""
+    first, *more = PART.split(text.strip(), maxsplit=1)
+    return more[0].strip() if more and consent(first) == "no" else ""
 
 
 def consent(text: str) -> Consent:

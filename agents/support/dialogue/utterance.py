@@ -22,6 +22,7 @@ from agents.support.dialogue.replies import (
     consent,
     in_all_languages,
     named,
+    objection,
     reasons_named,
     strange,
     without,
@@ -98,8 +99,7 @@ class Utterance:
     @cached_property
     def objects(self) -> bool:
         """Whether it says no and goes on."""
-        first, *more = PART.split(self.text.strip(), maxsplit=1)
-        return bool(more) and consent(first) == "no"
+        return bool(objection(self.text))
 
     @cached_property
     def named_reasons(self) -> set[str]:

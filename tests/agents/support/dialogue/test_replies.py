@@ -65,6 +65,22 @@ def test_these_are_questions_beside_it(text: str) -> None:
     assert not answers(text, FORM)
 
 
+@pytest.mark.parametrize("text", ["no, the other invoice", "nie, druga", "No: why not?"])
+def test_a_no_with_a_few_words_answers_what_was_just_shown(text: str) -> None:
+    shown = FORM.model_copy(update={"is_shown": True})
+    assert answers(text, shown)
+    assert not answers(text, FORM)
+    assert not answers(text, shown, is_asked_else=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["no, how do I add a folder of documents?", "the other invoice", "November, the invoice"],
+)
+def test_a_long_no_and_what_is_none_are_questions_beside_what_was_shown(text: str) -> None:
+    assert not answers(text, FORM.model_copy(update={"is_shown": True}))
+
+
 def test_a_yes_answers_what_else_was_asked_since() -> None:
     beside = FORM.model_copy(update={"turns_beside": 1})
     assert answers("yes", beside)
