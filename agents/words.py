@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
+from django.conf import settings
 from django.utils.formats import date_format
 from django.utils.translation import get_language_info, gettext, override
 from snowballstemmer import stemmer
@@ -337,6 +338,7 @@ class Phrase(StrEnum):
     HANDED_OVER = "I've told our staff, and a person will answer you here."
     PASSED_ON = "Our staff have your message. When they have answered, write again to read it here."
     UNRESOLVED = "I can't narrow this down any further."
+    PERSON_OFFERED = "Say so if you would rather talk to a person: our staff can answer you here."
     OUT_OF_HOURS = "Nobody is there right now. Our staff are here again: {when} ({zone})."
 
     FALLBACK = "I can't help with that myself."
@@ -375,7 +377,12 @@ def welcome(language: str, assistant: Persona) -> str:
 
 
 def contact(language: str, assistant: Persona) -> str:
-    """Say how people are reached; that nothing is known of it where nothing is."""
+    """Say how people are reached; that nothing is known of it where nothing is.
+
+    With `HANDOVER` they are reached by asking for them.
+    """
+    if settings.HANDOVER:
+        return Phrase.PERSON_OFFERED.in_language(language)
     if assistant.contact:
         return Phrase.CONTACT.in_language(language, contact=assistant.contact)
     return Phrase.NO_CONTACT.in_language(language)

@@ -7,7 +7,7 @@ from agents.attributes import SmallTalk
 from agents.ending.fallback import SAID, offer
 from agents.ending.small_talk import KINDS
 from agents.names import Route
-from agents.words import Phrase
+from agents.words import LOCALES, Phrase
 
 
 def test_the_open_routes_are_offered() -> None:
@@ -73,6 +73,16 @@ def test_who_asks_for_a_person_hears_the_contact_and_none_is_made_up(settings: S
     assert "don't have" in offer({"small_talk": "person"})["response"]
     settings.SUPPORT_CONTACT = "help@example.com"
     assert "help@example.com" in offer({"small_talk": "person"})["response"]
+
+
+@pytest.mark.parametrize("language", LOCALES)
+def test_who_is_discontent_hears_of_the_staff_that_are_here(
+    language: str, settings: Settings
+) -> None:
+    settings.HANDOVER = True
+    writes = offer({"text": "You are useless", "language": language, "small_talk": "discontent"})
+    assert Phrase.PERSON_OFFERED.in_language(language) in writes["response"]
+    assert Phrase.NO_CONTACT.in_language(language) not in writes["response"]
 
 
 def test_who_asks_what_there_is_to_ask_sees_titles() -> None:
