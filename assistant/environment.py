@@ -113,8 +113,8 @@ def mail_server(url: str) -> MailServer:
     """Return the server of a `smtps://user:password@host:port` address; none for no address."""
     if not url:
         return MailServer()
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         port = parts.port or MAIL_PORTS[parts.scheme]
     except (ValueError, KeyError):
         port = 0
@@ -150,8 +150,8 @@ def signing_key(secret: str) -> bytes:
 
 def refuse_unreachable_staff(webhook: str, emails: Iterable[str], mail: str) -> None:
     """Refuse addresses for notifications that nothing could be sent to."""
-    if webhook and not (urlsplit(webhook).scheme in {"http", "https"} and urlsplit(webhook).netloc):
-        refuse("HANDOVER_WEBHOOK", "must be an address that begins with http:// or https://")
+    if webhook and not is_http(webhook):
+        refuse("HANDOVER_WEBHOOK", "must be an address like https://host/path")
     if wrong := next((each for each in emails if not MAIL_ADDRESS.match(each)), None):
         refuse("HANDOVER_EMAIL", f"{wrong!r} is no e-mail address")
     if any(emails) and not mail:
@@ -169,14 +169,23 @@ def broker_url(url: str) -> str:
     return url
 
 
+def is_http(url: str) -> bool:
+    """Tell whether this is an address of HTTP that can be asked: its host and port make sense."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that are not closed, a port that is none
+        return False
+
+
 def http_address(name: str, url: str) -> str:
     """Return the address without a slash at its end; nothing where none is set.
 
     One that holds a password is refused: addresses are logged.
     """
-    parts = urlsplit(url)
-    if url and (parts.scheme not in {"http", "https"} or not parts.hostname):
+    if url and not is_http(url):
         refuse(name, f"must be an address like https://host/path, not {url[:40]!r}")
+    parts = urlsplit(url)
     if parts.username or parts.password or parts.query or parts.fragment:
         refuse(name, "must hold no user, password, query or fragment")
     return url.rstrip("/")

@@ -177,7 +177,7 @@ def loaded(path: str) -> BillingSystem:
     """Return an object of the class with this dotted path. Raises UnusableSystem."""
     try:
         kind = import_string(path)
-    except ImportError as error:
+    except (ImportError, ValueError) as error:  # ValueError: nothing before the first dot
         raise UnusableSystem(
             f"{path!r} cannot be imported: {error}; write the module and the class, "
             "like acme.AcmeBilling"

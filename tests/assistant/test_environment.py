@@ -74,7 +74,14 @@ def test_an_unusable_redis_address_is_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["billing.example", "ftp://billing.example", "https://", "https://a:b@billing.example"]
+    "url",
+    [
+        "billing.example",
+        "ftp://billing.example",
+        "https://",
+        "https://a:b@billing.example",
+        "http://[::1",
+    ],
 )
 def test_an_address_that_is_none_or_holds_a_password_is_refused_by_name(url: str) -> None:
     with pytest.raises(EnvError, match="BILLING_API_URL"):
@@ -140,7 +147,8 @@ def test_a_mail_server_is_read_from_one_address() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["mail.example.org", "https://mail.example.org", "smtp://", "smtp://host:high"]
+    "url",
+    ["mail.example.org", "https://mail.example.org", "smtp://", "smtp://host:high", "smtp://[::1"],
 )
 def test_what_is_no_mail_server_is_refused(url: str) -> None:
     with pytest.raises(EnvError, match="EMAIL_URL: must be smtp, smtp\\+tls, smtps"):
@@ -151,6 +159,8 @@ def test_what_is_no_mail_server_is_refused(url: str) -> None:
     ("webhook", "emails", "reason"),
     [
         ("desk.example.org", [], "HANDOVER_WEBHOOK: must be an address"),
+        ("http://[::1", [], "HANDOVER_WEBHOOK: must be an address"),
+        ("http://desk.example.org:99999/", [], "HANDOVER_WEBHOOK: must be an address"),
         ("ftp://desk.example.org", [], "HANDOVER_WEBHOOK: must be an address"),
         ("", ["desk"], "HANDOVER_EMAIL: 'desk' is no e-mail address"),
         ("", ["desk@example.org"], "HANDOVER_EMAIL: needs .* EMAIL_URL"),

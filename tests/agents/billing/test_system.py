@@ -31,6 +31,7 @@ class Half(BillingSystem):
     [
         ("", "'' cannot be imported"),
         ("acme", "'acme' cannot be imported"),
+        (".Billing", "'.Billing' cannot be imported"),
         ("acme.Billing", "No module named 'acme'; write the module and the class, like acme.Acme"),
         ("agents.billing.own_tables.Nothing", "cannot be imported"),
         ("agents.billing.models.Invoice", "is no class derived from agents.billing.system.Billing"),
