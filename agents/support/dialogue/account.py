@@ -136,7 +136,7 @@ class Account:
                 continue
             told.append(self.case_line(case))
             if said := case.get("said_by_staff"):
-                told.append(self._say(Phrase.STAFF_SAID, comment=said))
+                told.append(self._say(Phrase.STAFF_SAID, case=case["case"], comment=said))
         return told
 
     def case_line(self, case: dict[str, Any]) -> str:

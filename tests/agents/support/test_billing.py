@@ -7,6 +7,7 @@ from pytest_django import Settings
 
 from agents.attributes import RefundForm
 from agents.billing.models import RefundCase
+from agents.billing.refunds import decide
 from agents.contract import REGISTRY, Result
 from agents.names import Role
 from agents.steps import presence
@@ -14,12 +15,15 @@ from agents.steps.records import Claim
 from agents.support.dialogue.replies import answers
 from agents.tools import toolbox as toolbox_module
 from agents.tools.toolbox import Toolbox
+from agents.words import Phrase
 from tests.agents.billing.accounts import account
+from tests.agents.support.talk import Talk
 from tests.agents.tools.bench import asks, model_at, step_of, want
 from tests.conftest import Begin
 from tests.scripted import Response, Scripted
 
 WISH = want("open_refund_case", invoice="INV-u123", amount="45", reason="overcharge")
+FORM = RefundForm(is_asked=True).model_dump(mode="json")
 LINE = {"role": "user", "text": "An old word.", "time": "2026-11-20T10:00:00+00:00"}
 
 
@@ -101,6 +105,21 @@ def test_without_a_model_the_account_is_shown_in_the_users_language(claim: Claim
     assert "M 100 GB, 45.00 PLN im Monat, seit 2025-08-15" in done.writes["response"]
     assert "Rechnung INV-u123 vom 2025-10-01: 45.00 PLN." in done.writes["response"]
     assert not RefundCase.objects.exists()
+
+
+@pytest.mark.parametrize("language", ["en", "pl"])
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_who_asks_for_a_case_reads_what_staff_said_of_it(
+    begin: Begin, language: str, is_approved: bool
+) -> None:
+    account("u123")
+    talk = Talk(begin, language=language)
+    for text in ("INV-u123, 45 PLN", "overcharge", "yes"):
+        talk.say(text, refund_form=talk.form or FORM)
+    case = RefundCase.objects.get()
+    decide(case.pk, approve=is_approved, by=None, comment="You called abroad.")
+    told = Phrase.STAFF_SAID.in_language(language, case=case.number, comment="You called abroad.")
+    assert told in talk.say(case.number)
 
 
 def test_a_model_that_fails_in_the_midst_of_a_refund_leaves_off_where_it_was(
