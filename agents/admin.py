@@ -246,6 +246,7 @@ class ToolRunAdmin(RecordAdmin):
     search_fields = ("envelope__id", "tool", "error", "error_id")
     search_help_text = "Id of a turn, name of a tool, error number, or words of an error"
     date_hierarchy = "created"
+    ordering = ("-pk",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ToolRun]:
         """Calls without what was given and returned, which only their own pages show."""

@@ -97,6 +97,9 @@ def test_the_admin_shows_calls_figures_and_results(client: Client, turn: Envelop
     client.force_login(User.objects.create_superuser("ada"))
     page = client.get("/admin/agents/toolrun/").content.decode()
     assert "Hallucinated" in page
+    assert '<table class="listing">' in page
+    newest, oldest = ToolRun.objects.latest("pk"), ToolRun.objects.earliest("pk")
+    assert page.index(f"toolrun/{newest.pk}/change/") < page.index(f"toolrun/{oldest.pk}/change/")
     run = ToolRun.objects.get(tool="look", outcome="ok")
     assert "secret" in client.get(f"/admin/agents/toolrun/{run.pk}/change/").content.decode()
     timeline = client.get(f"/admin/agents/envelope/{turn.pk}/change/").content.decode()
