@@ -95,6 +95,12 @@ class OtherDocuments(ConversationError):
     code = "other_documents"
 
 
+class OtherUser(ConversationError):
+    """This conversation began for another user_id, or for none: begin a new one."""
+
+    code = "other_user"
+
+
 class ForeignCollection(ConversationError):
     """There is no such collection here."""
 

@@ -23,6 +23,7 @@ from conversations.errors import (
     NobodyListens,
     OtherAssistant,
     OtherDocuments,
+    OtherUser,
     StillTakenIn,
     TooManyTurns,
     TurnInProgress,
@@ -297,7 +298,8 @@ def _conversation(
 ) -> Conversation:
     """Lock the conversation, begun if need be with what was said before.
 
-    Raises OtherAssistant if just begun with another.
+    Raises OtherAssistant if just begun with another, and OtherUser for whoever is named and did not
+    begin it: the account of who did would be shown.
     """
     name = assistant.name if assistant else ""
     _, begins = Conversation.objects.get_or_create(
@@ -308,6 +310,8 @@ def _conversation(
     conversation = Conversation.objects.select_for_update().get(owner=asker.owner, session=session)
     if conversation.assistant != name:
         raise OtherAssistant
+    if asker.user_id and conversation.user_id != asker.user_id:
+        raise OtherUser
     if begins:
         Message.objects.bulk_create(
             Message(

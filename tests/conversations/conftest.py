@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from typing import Any
@@ -145,10 +145,11 @@ def openai_for(port: int) -> Iterator[OpenAIFor]:
     """Make clients of OpenAI's API for a user, with a key that may be bound to an assistant."""
     with ExitStack() as opened:
 
-        def make(user: User, bound: Assistant | None = None) -> openai.OpenAI:
+        def make(
+            user: User, bound: Assistant | None = None, collections: Sequence[str] = ()
+        ) -> openai.OpenAI:
             token, secret = AuthToken.objects.create(user)  # type: ignore[no-untyped-call]
-            if bound:
-                Grant.objects.create(token=token, assistant=bound)
+            Grant.objects.create(token=token, assistant=bound, collections=list(collections))
             address = f"http://127.0.0.1:{port}/v1"
             client = openai.OpenAI(base_url=address, api_key=secret, max_retries=0, timeout=30)
             return opened.enter_context(client)

@@ -97,6 +97,34 @@ def test_a_bound_key_asks_no_other_model(openai_for: OpenAIFor, clerk: User, nam
     assert not Conversation.objects.exists()
 
 
+@pytest.mark.usefixtures("listening")
+def test_a_key_of_some_collections_knows_and_reaches_no_other(
+    openai_for: OpenAIFor, clerk: User
+) -> None:
+    for each in ("phones", "loans"):
+        factories.collection(each)
+    client = openai_for(clerk, collections=["loans"])
+    assert [each.id for each in client.models.list()] == [EVERYTHING, "loans"]
+    with pytest.raises(openai.NotFoundError):
+        client.chat.completions.create(model="phones", messages=QUESTION)
+    with pytest.raises(openai.NotFoundError):
+        client.embeddings.create(model="phones", input="A phone")
+    envelope = ask_everything(client)
+    assert envelope.memory["collections"] == ["loans"]
+
+
+def ask_everything(client: openai.OpenAI) -> Envelope:
+    """The turn that a question to everything begins, which nobody works on."""
+    threading.Thread(
+        target=lambda: client.chat.completions.create(model=EVERYTHING, messages=QUESTION),
+        daemon=True,
+    ).start()
+    until = time.monotonic() + 20
+    while not Envelope.objects.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    return Envelope.objects.get()
+
+
 @pytest.mark.usefixtures("working")
 def test_a_question_is_answered_whole(ask: openai.OpenAI, clerk: User) -> None:
     answer = ask.chat.completions.create(

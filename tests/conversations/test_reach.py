@@ -14,9 +14,9 @@ from knox.models import AuthToken
 
 from agents.models import Envelope
 from agents.names import Status
-from conversations.errors import OtherAssistant, UnknownAssistant
+from conversations.errors import OtherAssistant, OtherUser, UnknownAssistant
 from conversations.grants import Bounds
-from conversations.models import Assistant, Conversation
+from conversations.models import Assistant, Conversation, Message
 from conversations.reach import assistants_of, bound_to
 from conversations.services import Asker, ask
 from knowledge.models import Collection, Document
@@ -294,6 +294,16 @@ def test_who_asks_by_code_gets_the_errors_of_the_api(two: Any) -> None:
         ask("Hello?", Asker(None), session="s", assistant="telecom")
     with pytest.raises(UnknownAssistant):
         ask("Hello?", Asker(None, bound=Bounds("bank")), assistant="telecom")
+
+
+@pytest.mark.parametrize("began", ["u123", ""])
+def test_who_is_named_reads_no_conversation_that_began_for_another(two: Any, began: str) -> None:
+    ask("Hello?", Asker(None, began), session="s", assistant="bank")
+    Conversation.objects.update(status=Conversation.Status.OPEN)
+    with pytest.raises(OtherUser):
+        ask("Hello?", Asker(None, "u456"), session="s", assistant="bank")
+    ask("Hello?", Asker(None), session="s", assistant="bank")
+    assert Message.objects.filter(role=Message.Author.USER).count() == 2
 
 
 def test_the_schema_tells_of_the_field_and_shows_it(client: Client) -> None:
