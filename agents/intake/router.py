@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from agents.attributes import Persona, Reason, RefundForm, Remark, Unit
 from agents.contract import View, Writes, llm_agent
 from agents.intake.exemplars import SHARPNESS, votes
-from agents.intake.route_likelihood import likelihoods
+from agents.intake.route_likelihood import likelihoods, picked
 from agents.intake.route_stickiness import favoured, last_route, next_route
 from agents.llm.history import history_blocks
 from agents.llm.model import Model
@@ -148,7 +148,9 @@ def _shares(view: Question, routes: Sequence[Route]) -> dict[Route, float]:
     said = Utterance(view.text, view.text_eng, view.language)
     if Route.BILLING in routes and said.answers(view.refund_form):
         return {route: float(route is Route.BILLING) for route in routes}
-    return likelihoods(view.canonical_question, routes)
+    # A button stands for itself, whatever question essence puts before it.
+    text = view.text if picked(view.text) else view.canonical_question
+    return likelihoods(text, routes)
 
 
 def described(routes: Sequence[Route]) -> str:

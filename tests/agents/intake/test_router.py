@@ -81,6 +81,14 @@ def test_questions_about_the_customers_money_go_to_billing(question: str) -> Non
     assert routed(question)["route"] != "billing"
 
 
+@pytest.mark.parametrize("button", BUTTONS.values())
+def test_a_button_goes_to_billing_after_a_question_about_something_else(button: Phrase) -> None:
+    text = button.in_language("de")
+    memory = {"text": text, "history": HISTORY, "last_agent": "response"}
+    question = f"{HISTORY[0]['text']} {text}"
+    assert routed(question, enabled_routes=ALL, **memory)["route"] == "billing"
+
+
 def test_of_fifty_messages_in_four_languages_four_in_five_take_their_route() -> None:
     messages = [json.loads(line) for line in MESSAGES.read_text("utf-8").splitlines()]
     right = [
