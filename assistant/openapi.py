@@ -1,10 +1,13 @@
 """OpenAPI: what the schema says beyond the views: how keys are sent, and every refusal."""
 
+from http import HTTPStatus
 from typing import Any
 
 from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
+
+from conversations.openai_errors import is_openai, openai_error
 
 NOT_YOURS = "There is nothing here under that address, or it is not yours."
 # Status → code and detail of an example.
@@ -39,6 +42,17 @@ class RefusalSerializer(serializers.Serializer[Any]):
     )
 
 
+def _of_openai(status: int, body: dict[str, Any]) -> dict[str, Any]:
+    """A refusal in the shape of OpenAI's API, with an example."""
+    phrase = HTTPStatus(status).phrase
+    code, detail = REFUSALS.get(status, (phrase.lower().replace(" ", "_"), f"{phrase}."))
+    value = openai_error(status, {"code": code, "detail": detail})
+    content = {"schema": body["content"]["application/json"]["schema"]}
+    content["examples"] = {"Refused": {"value": value}}
+    headers = {"headers": RETRY} if status == HTTPStatus.TOO_MANY_REQUESTS else {}
+    return {"content": {"application/json": content}} | headers
+
+
 class Schema(AutoSchema):
     """Adds to each operation the refusals that any of its kind can come to."""
 
@@ -46,6 +60,9 @@ class Schema(AutoSchema):
         bodies: dict[str, Any] = super()._get_response_bodies(*args, **kwargs)
         for status in self._refusals():
             bodies.setdefault(str(status), self._refusal(status))
+        if is_openai(self.path):
+            for code in [code for code in bodies if code >= "4"]:
+                bodies[code] |= _of_openai(int(code), bodies[code])
         return dict(sorted(bodies.items()))
 
     def _refusals(self) -> list[int]:

@@ -126,7 +126,13 @@ class OpenAIView(APIView):
 
 def errors(*statuses: HTTPStatus) -> dict[Any, Any]:
     """Return the errors of an operation, for the schema."""
-    usual = (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+    usual = (
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.UNAUTHORIZED,
+        HTTPStatus.FORBIDDEN,
+        HTTPStatus.TOO_MANY_REQUESTS,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+    )
     return {status.value: OpenAIError for status in (*usual, *statuses)}
 
 
@@ -161,7 +167,6 @@ class CompletionsView(OpenAIView):
         request=CompletionRequest,
         responses={(200, "application/json"): Completion, (200, MEDIA_TYPE): OpenApiTypes.STR}
         | errors(
-            HTTPStatus.BAD_REQUEST,
             HTTPStatus.NOT_FOUND,
             HTTPStatus.CONFLICT,
             HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -239,7 +244,6 @@ class EmbeddingsView(OpenAIView):
         request=EmbeddingsRequest,
         responses={200: EmbeddingList}
         | errors(
-            HTTPStatus.BAD_REQUEST,
             HTTPStatus.NOT_FOUND,
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,

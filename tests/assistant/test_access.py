@@ -16,6 +16,7 @@ from knox.models import AuthToken
 from agents.names import Status
 from conversations.grants import SCOPES
 from conversations.models import Handover
+from conversations.openai_models import EVERYTHING
 from knowledge.api import ingest_api
 from knowledge.identifiers import Scope
 from knowledge.models import Document, Ingest, Receipt
@@ -70,7 +71,12 @@ OPERATIONS = operations()
 every = pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 of_objects = pytest.mark.parametrize(
     "operation",
-    [each for each in OPERATIONS if each.parameters and each.scope != Scope.ADMIN],
+    # A model is nobody's, and its name is said back: test_openai_api has which ones a key knows.
+    [
+        each
+        for each in OPERATIONS
+        if each.parameters and each.scope != Scope.ADMIN and each.name != "openai-model"
+    ],
     ids=str,
 )
 
@@ -100,7 +106,7 @@ def address(operation: Operation, user: User) -> str:
     document = Document.objects.get(collection__name="handbook")
     things: dict[str, Callable[[], Any]] = {
         "turn_id": lambda: talk.messages.exclude(turn=None)[0].turn_id,
-        "name": lambda: talk.pk,
+        "name": lambda: EVERYTHING if operation.name == "openai-model" else talk.pk,
         "ingest_id": lambda: Ingest.objects.get().pk,
         "number": lambda: 1,
         "handover_id": lambda: Handover.objects.get().pk,

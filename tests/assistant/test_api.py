@@ -96,6 +96,8 @@ def test_every_list_of_a_body_or_a_query_is_bounded(schema: Any) -> None:
         bodies = said.get("requestBody", {}).get("content", {}).values()
         parts = [each["schema"] for each in (*bodies, *said.get("parameters", ()))]
         for each in (each for part in parts for each in lists(part, schema)):
-            assert each.get("maxItems", 1000) <= 100, name
+            # A long conversation that its client keeps comes whole.
+            most = 1000 if name == "POST /v1/chat/completions" else 100
+            assert each.get("maxItems", most + 1) <= most, name
             found += 1
     assert found >= 4
