@@ -45,6 +45,8 @@ def explained(error: EnvError) -> str:
 
 
 ENCODED_SECRET = "whsec_"  # noqa: S105 how such a secret begins
+# In the environment of processes that are not to read the file `.env`.
+WITHOUT_ENV_FILE = "DOCENT_WITHOUT_ENV_FILE"
 MAIL_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+\Z")
 # So much alike, by difflib's ratio, two names are one with a slip of the pen: "PARSE_SECOND".
 ALIKE = 0.9

@@ -15,6 +15,7 @@ from agents.llm.requests import Choice
 from agents.names import ENRICHMENT, INSTANCES, MODEL_ASKERS, Role, Route
 from assistant import appearance
 from assistant.environment import (
+    WITHOUT_ENV_FILE,
     broker_url,
     check_networks,
     choices,
@@ -39,7 +40,8 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = state_folder()
 
 env = Env(eager=False)
-env.read_env(str(BASE_DIR / ".env"), recurse=False)
+if WITHOUT_ENV_FILE not in os.environ:
+    env.read_env(str(BASE_DIR / ".env"), recurse=False)
 
 # Servers: absent, the embedded ones of the state folder.
 IS_EMBEDDED = not os.environ.get("DATABASE_URL")

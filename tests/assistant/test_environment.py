@@ -10,7 +10,9 @@ from django.conf import LazySettings
 from environs import Env, EnvError
 
 from agents.names import MODEL_ASKERS
+from assistant import commandline
 from assistant.environment import (
+    WITHOUT_ENV_FILE,
     broker_url,
     choices,
     http_address,
@@ -184,3 +186,18 @@ def test_a_secret_is_a_text_or_base64_that_says_so() -> None:
 def test_hours_that_cannot_be_read_stop_the_start_with_the_reason() -> None:
     with pytest.raises(EnvError, match=r"OPENING_HOURS: .* names no time zone"):
         opening_hours("mon-fri 09:00-17:00")
+
+
+@pytest.mark.parametrize(("command", "read"), [("test", False), ("check", True)])
+def test_tests_do_not_see_what_a_deployment_has_set(
+    command: str, read: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commandline, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(commandline, "_run", lambda argv, command: None)
+    monkeypatch.setattr(commandline, "follow_parent", lambda: None)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    os.environ.pop(WITHOUT_ENV_FILE, None)
+    monkeypatch.setattr(commandline, "load_dotenv", lambda file: os.environ.update(READ=str(file)))
+    commandline.run(["manage.py", command])
+    assert ("READ" in os.environ) is read
+    assert (WITHOUT_ENV_FILE in os.environ) is not read
