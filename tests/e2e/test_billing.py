@@ -5,7 +5,7 @@ Each with a scripted model and, by switching off all models, without any.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -255,7 +255,15 @@ def killed(customer: Customer, stack: Stack, message: str, moment: str) -> dict[
     return reply
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+def on_every_change(moments: Sequence[str], *always: str) -> list[Any]:
+    """Return the moments, of which all but some are tried with `--every-moment` alone."""
+    return [
+        pytest.param(moment, marks=[] if moment in always else pytest.mark.every_moment)
+        for moment in moments
+    ]
+
+
+@pytest.mark.parametrize("moment", on_every_change(MOMENTS, "after_use", "before_commit_of_effect"))
 def test_a_worker_killed_around_the_tool_that_a_model_called_opens_one_case(
     customer: Customer, server: Sensible, stack: Stack, moment: str
 ) -> None:
@@ -268,7 +276,7 @@ def test_a_worker_killed_around_the_tool_that_a_model_called_opens_one_case(
 
 
 @pytest.mark.usefixtures("without_models")
-@pytest.mark.parametrize("moment", AFTER_EFFECT)
+@pytest.mark.parametrize("moment", on_every_change(AFTER_EFFECT, "before_finish"))
 def test_a_worker_killed_around_the_case_that_a_yes_opens_opens_one(
     customer: Customer, stack: Stack, moment: str
 ) -> None:
