@@ -16,7 +16,7 @@ from agents.intake.guardrails import PLAINLY_HARMLESS, judge, suspicion
 from agents.llm.journal import Subject
 from agents.llm.model import Model
 from agents.names import Role
-from assistant.lab.judged_data import Line, Unjudgeable, read_lines
+from assistant.lab.judged_data import Line, all_lines
 from assistant.lab.measures import digits
 
 STRICTNESSES = ("low", "medium", "high")
@@ -33,10 +33,7 @@ class Judged(Line):
 
 def judged_texts(path: Path) -> list[Judged]:
     """Return the texts of the file. Raises Unjudgeable, which names the line."""
-    texts = [text for _, text in read_lines(path, Judged)]
-    if not texts:
-        raise Unjudgeable(f"{path}: there is no text in it.")
-    return texts
+    return all_lines(path, Judged, "text")
 
 
 def evaluate(texts: Sequence[Judged], watch: Watch | None = None) -> dict[str, Any]:

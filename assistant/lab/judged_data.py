@@ -92,6 +92,14 @@ def read_lines(path: Path, kind: type[Kind]) -> Iterator[tuple[int, Kind]]:
             raise Unjudgeable(f"{path}, line {number}: {what}.") from error
 
 
+def all_lines(path: Path, kind: type[Kind], called: str) -> list[Kind]:
+    """Return what the lines of a file hold. Raises Unjudgeable, also where there is none."""
+    lines = [line for _, line in read_lines(path, kind)]
+    if not lines:
+        raise Unjudgeable(f"{path}: there is no {called} in it.")
+    return lines
+
+
 class Row(Line):
     """A passage of the corpus."""
 

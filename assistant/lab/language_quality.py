@@ -11,7 +11,7 @@ from rich.table import Table
 
 from agents.intake.lang import recognise
 from agents.words import base_language
-from assistant.lab.judged_data import Line, Unjudgeable, read_lines
+from assistant.lab.judged_data import Line, all_lines
 from assistant.lab.measures import digits
 
 MOST_MISTAKES = 3  # shown for each language
@@ -26,10 +26,7 @@ class Text(Line):
 
 def texts_of(path: Path) -> list[Text]:
     """Return the texts of the file. Raises Unjudgeable, which names the line."""
-    texts = [text for _, text in read_lines(path, Text)]
-    if not texts:
-        raise Unjudgeable(f"{path}: there is no text in it.")
-    return texts
+    return all_lines(path, Text, "text")
 
 
 def evaluate(texts: Sequence[Text]) -> dict[str, Any]:

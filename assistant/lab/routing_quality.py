@@ -15,7 +15,7 @@ from agents.intake.router import choose
 from agents.llm.journal import Subject
 from agents.llm.model import Model
 from agents.names import Role, Route
-from assistant.lab.judged_data import Line, Unjudgeable, read_lines
+from assistant.lab.judged_data import Line, all_lines
 from assistant.lab.measures import digits
 
 Watch = Callable[[int, int], None]  # told how many messages are routed, of how many
@@ -30,10 +30,7 @@ class Routed(Line):
 
 def messages_of(path: Path) -> list[Routed]:
     """Return the messages of the file. Raises Unjudgeable, which names the line."""
-    messages = [message for _, message in read_lines(path, Routed)]
-    if not messages:
-        raise Unjudgeable(f"{path}: there is no message in it.")
-    return messages
+    return all_lines(path, Routed, "message")
 
 
 def evaluate(messages: Sequence[Routed], watch: Watch | None = None) -> dict[str, Any]:
