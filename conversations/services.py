@@ -104,26 +104,23 @@ def ask(
     """Begin the turn that answers `text` and return its envelope.
 
     `session` continues a conversation of the same owner or begins one of that name, which stays
-    with the `assistant` it begins with. `collections` binds the conversation to these names from
-    now on, None to no names any more; `filters` hold for this message alone. What is `brought` was
-    said before in a conversation that begins. A message that was taken before under its
-    `idempotency_key` begins no other turn; without a session, the key names the conversation, too.
-    What is said to staff ends its turn at once, without an answer.
-
-    Raises a ConversationError before anything is stored.
+    with its `assistant`. `collections` binds it to these names from now on, None to none any more;
+    `filters` hold for this message alone. What is `brought` was said before it began. Under an
+    `idempotency_key` a message begins one turn; without a session the key names the conversation.
+    What is said to staff ends its turn at once. Raises a ConversationError before anything is kept.
     """
-    text = checked(text)
+    text, bound = checked(text), asker.bound
     session = session or _session_of(idempotency_key)
     # Before anything is told of the conversation: its assistant may be another key's.
-    answering = reach.chosen(assistant, asker.bound, begun_with(asker, session))
+    answering = reach.chosen(assistant, bound, begun_with(asker, session))
     _refuse_foreign(asker, session)
     if earlier := _taken(asker, session, idempotency_key, text):
         return earlier
-    chosen = reach.chosen_collections(answering, collections or (), asker.bound)
+    chosen = reach.chosen_collections(answering, collections or (), bound)
     audience = reach.audience(answering, filters.audience.strip())
     # To reach staff, nobody need listen and no document be there.
     if not _with_staff(asker, session):
-        _refuse_unready(answering, chosen, asker.bound)
+        _refuse_unready(answering, chosen, bound)
     with transaction.atomic():
         conversation = _conversation(asker, session, answering, brought.said)
         if earlier := _taken(asker, session, idempotency_key, text):
@@ -134,17 +131,11 @@ def ask(
         if chosen or collections is None:
             conversation.collections.set(chosen)
         memory = recall(
-            conversation,
-            text,
-            key=asker.key,
-            assistant=answering,
-            audience=audience,
-            bound=asker.bound,
-        ) | {"languages": [as_language(tag) for tag in filters.languages]}
-        memory |= _wished(memory, brought.tone)
-        message = conversation.message(
-            Message.Author.USER, text, idempotency_key=idempotency_key or None
+            conversation, text, key=asker.key, assistant=answering, audience=audience, bound=bound
         )
+        memory |= _for_this_message(memory, filters, brought.tone)
+        key = idempotency_key or None
+        message = conversation.message(Message.Author.USER, text, idempotency_key=key)
         return _begin(conversation, message, memory)
 
 
@@ -158,13 +149,14 @@ def _refuse_foreign(asker: Asker, session: str) -> None:
             raise OtherDocuments
 
 
-def _wished(memory: dict[str, Any], tone: str) -> dict[str, Any]:
-    """The assistant of a memory with a wish for its tone beside its own."""
+def _for_this_message(memory: dict[str, Any], filters: Filters, tone: str) -> dict[str, Any]:
+    """What holds for one message: its languages, and a wish for the tone beside the assistant's."""
+    own: dict[str, Any] = {"languages": [as_language(tag) for tag in filters.languages]}
     if not tone:
-        return {}
+        return own
     assistant: Persona = memory.get("assistant") or Persona()
     both = " ".join(filter(None, (assistant.tone, tone)))
-    return {"assistant": assistant.model_copy(update={"tone": both})}
+    return own | {"assistant": assistant.model_copy(update={"tone": both})}
 
 
 def _refuse_unready(
