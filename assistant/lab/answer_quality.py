@@ -1,7 +1,8 @@
 """Answer quality: what comes back to questions of which somebody knows the answer, or the place."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
@@ -82,6 +83,9 @@ class Reply:
         }
 
 
+Keep = Callable[[Reply], None]
+
+
 def questions_of(path: Path) -> list[Question]:
     """Return the questions of the file. Raises Unjudgeable, which names the line."""
     questions = [question for _, question in read_lines(path, Question)]
@@ -94,11 +98,17 @@ def ask_all(
     questions: Sequence[Question],
     ask: Callable[[str], Envelope],
     watch: Watch | None = None,
+    keep: Keep | None = None,
 ) -> list[Reply]:
-    """Ask every question in a conversation of its own; `ask` returns the turn once it has ended."""
+    """Ask every question in a conversation of its own; `ask` returns the turn once it has ended.
+
+    `keep` is given each reply as it comes.
+    """
     replies = []
     for number, question in enumerate(questions, start=1):
         replies.append(reply_of(question, ask(question.question)))
+        if keep:
+            keep(replies[-1])
         if watch:
             watch(number, len(questions))
     return replies
@@ -197,13 +207,21 @@ def calibration(replies: Sequence[Reply]) -> list[dict[str, Any]]:
     ]
 
 
-def save(replies: Sequence[Reply], path: Path) -> None:
-    """Write every reply as a line of JSON. Raises Unjudgeable when the file cannot be written."""
-    lines = (json.dumps(reply.record(), ensure_ascii=False) for reply in replies)
+@contextmanager
+def saving(path: Path | None) -> Iterator[Keep]:
+    """Write every reply as a line of JSON as soon as it is there: hours may lie between two.
+
+    Raises Unjudgeable when the file cannot be written, before anything is asked.
+    """
+    if path is None:
+        yield lambda reply: None
+        return
     try:
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        file = path.open("w", encoding="utf-8", buffering=1)
     except OSError as error:
         raise Unjudgeable(f"--save {path}: {error.strerror}.") from error
+    with file:
+        yield lambda reply: print(json.dumps(reply.record(), ensure_ascii=False), file=file)
 
 
 def table(figures: dict[str, Any]) -> RenderableType:

@@ -264,14 +264,16 @@ def measure_answers(options: dict[str, Any]) -> Result:
     questions = answer_quality.questions_of(options["file"])
     (collection,) = collections_named([options["collection"]])
     commands = processes([]) if presence.missing_roles() else {}
-    with working(commands) as children, progress_bar("questions") as watch:
+    with (
+        answer_quality.saving(options["save"]) as keep,
+        working(commands) as children,
+        progress_bar("questions") as watch,
+    ):
         before = cpu_seconds(children)
         replies = answer_quality.ask_all(
-            questions, lambda text: bench_answer.ask(text, collection.name).turn, watch
+            questions, lambda text: bench_answer.ask(text, collection.name).turn, watch, keep
         )
         after = cpu_seconds(children)
-    if options["save"]:
-        answer_quality.save(replies, options["save"])
     cost = None if before is None or after is None else (after - before) / len(questions)
     figures = answer_quality.figures(replies, cost)
     return figures, answer_quality.table(figures)

@@ -15,7 +15,7 @@ from assistant.lab.answer_quality import (
     figures,
     kind_of,
     questions_of,
-    save,
+    saving,
     table,
 )
 from assistant.lab.judged_data import Unjudgeable
@@ -85,14 +85,16 @@ def test_only_the_end_of_a_path_names_a_source() -> None:
 
 def test_replies_are_kept_to_be_read(tmp_path: Path) -> None:
     path = tmp_path / "replies.jsonl"
-    save(ask_all(QUESTIONS[:1], lambda _: turn("It lasts.")), path)
+    with saving(path) as keep:
+        ask_all(QUESTIONS[:1], lambda _: turn("It lasts."), keep=keep)
     (line,) = path.read_text("utf-8").splitlines()
     kept = json.loads(line)
     assert (kept["question"], kept["reply"], kept["kind"]) == (
         "How long?", "It lasts. [C1]", "answered",
     )  # fmt: skip
-    with pytest.raises(Unjudgeable, match="--save"):
-        save([], tmp_path / "nowhere" / "replies.jsonl")
+    nowhere = saving(tmp_path / "nowhere" / "replies.jsonl")
+    with pytest.raises(Unjudgeable, match="--save"), nowhere:
+        pass
 
 
 def test_a_file_without_questions_cannot_be_measured(tmp_path: Path) -> None:
