@@ -1,10 +1,13 @@
 """The table of failures: whatever fails at whichever prompt, the user gets what the page says.
 
-With WRITE_FAILURES=1 in the environment the page is written instead of compared with it.
+With WRITE_FAILURES=1 in the environment and --every-moment the page is written instead of compared
+with it.
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +19,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = Path(__file__).parent.parent.parent / "docs/failures.md"
 ROW = "| "
 Table = dict[str, dict[str, str]]  # by prompt, then by failure
+# Of the failures at a prompt one in three is tried with every change, others at the next prompt.
+THIRD = 3
 
 
 def shown() -> Table:
@@ -37,16 +42,26 @@ def write(table: Table) -> None:
     PAGE.write_text(before + "\n".join(lines) + "\n", encoding="utf-8")
 
 
-@pytest.mark.parametrize("prompt", OUTCOMES)
+def cells() -> Iterator[Any]:
+    """Each prompt with the failures tried with every change, and with the others."""
+    for place, prompt in enumerate(OUTCOMES):
+        some = list(FAILURES)[place % THIRD :: THIRD]
+        others = [failure for failure in FAILURES if failure not in some]
+        yield pytest.param(prompt, some, id=prompt)
+        yield pytest.param(prompt, others, id=f"{prompt}-others", marks=pytest.mark.every_moment)
+
+
+@pytest.mark.parametrize(("prompt", "failures"), list(cells()))
 def test_no_failure_is_an_error_to_the_user_and_the_page_says_what_it_comes_to(
-    sensible: Sensible, prompt: str
+    sensible: Sensible, prompt: str, failures: list[str]
 ) -> None:
     # The first turn waits for what is loaded on first use.
     ask()
-    outcomes = {failure: outcome_of(prompt, failure, sensible) for failure in FAILURES}
+    outcomes = {failure: outcome_of(prompt, failure, sensible) for failure in failures}
     if os.environ.get("WRITE_FAILURES"):
-        write(shown() | {prompt: outcomes})
-    assert shown()[prompt] == outcomes, "write it again: WRITE_FAILURES=1"
+        write(shown() | {prompt: shown().get(prompt, {}) | outcomes})
+    said = {failure: shown()[prompt][failure] for failure in failures}
+    assert said == outcomes, "write it again: WRITE_FAILURES=1, with --every-moment"
 
 
 def test_the_page_shows_every_failure_at_every_prompt() -> None:

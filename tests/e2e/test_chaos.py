@@ -6,13 +6,13 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 from assistant.lab.chaos_report import ZEROS
 from tests.e2e.conftest import CHECKOUT
 
 RUN = ["manage.py", "chaos", "--json", "--minutes=0.3", "--pause=1.5", "--turns=60", "--seed=7"]
 ELSEWHERE = ("STATE_DIR", "DATABASE_URL", "REDIS_URL")
-
-
 AFTER_REPLIES = ["manage.py", "chaos", "--json", "--after-replies", "response"]
 
 
@@ -38,6 +38,7 @@ def test_nothing_is_lost_answered_twice_or_paid_twice_while_parts_are_killed() -
     assert found["faults"]
 
 
+@pytest.mark.every_moment
 def test_every_call_is_counted_whose_worker_is_killed_after_its_reply() -> None:
     kills = run(AFTER_REPLIES)
     assert [kill["milliseconds"] for kill in kills] == [0, 50, 200]

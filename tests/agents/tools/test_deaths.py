@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from django.db import connection
 
 from agents.models import Envelope, ModelCall, Step, ToolRun
@@ -27,6 +28,8 @@ MOMENTS = (
     "after_journal",  # the answer
     "before_finish",
 )
+# Tried with every change: before the effect, around it and after it.
+ALWAYS = ("after_journal", "before_commit_of_effect", "before_finish")
 
 
 def work(
@@ -58,8 +61,11 @@ def free(claim: Claim, role: Role = ROLE) -> None:
     )
 
 
-def test_a_worker_killed_at_every_moment_asks_once_and_changes_once(
-    models: Scripted, bench: Bench, claim: Claim, tmp_path: Path
+@pytest.mark.parametrize(
+    "moments", [ALWAYS, pytest.param(MOMENTS, marks=pytest.mark.every_moment)], ids=["some", "all"]
+)
+def test_a_worker_killed_at_moments_around_its_tools_asks_once_and_changes_once(
+    models: Scripted, bench: Bench, claim: Claim, tmp_path: Path, moments: tuple[str, ...]
 ) -> None:
     models.says(
         "probe",
@@ -67,9 +73,9 @@ def test_a_worker_killed_at_every_moment_asks_once_and_changes_once(
         Response("It is paid back."),
     )
     deaths = tmp_path / "deaths"
-    deaths.write_text("\n".join(f"{moment} {ROLE}" for moment in MOMENTS))
+    deaths.write_text("\n".join(f"{moment} {ROLE}" for moment in moments))
     (tmp_path / "switches").write_text("{}")
-    for _ in MOMENTS:
+    for _ in moments:
         free(claim)
         assert work(models, deaths) == -signal.SIGKILL
     free(claim)
