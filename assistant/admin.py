@@ -22,9 +22,9 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from conversations.erasure import forget
 from conversations.grants import SCOPES, issue, standing
 from conversations.models import Assistant, Conversation
-from conversations.services import forget
 from knowledge.identifiers import Scope
 from knowledge.models import Collection
 

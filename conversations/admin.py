@@ -16,10 +16,10 @@ from unfold.decorators import display
 from agents.models import Envelope
 from conversations import handover
 from conversations.assistant_admin import AssistantAdmin
+from conversations.erasure import forget
 from conversations.errors import RefusedHandover
 from conversations.inbox import CHANGE, OPEN, HandoverAdmin, shown
 from conversations.models import Conversation, Handover, Message
-from conversations.services import forget
 from knowledge.read_only_admin import RecordAdmin
 
 __all__ = ("AssistantAdmin", "ConversationAdmin")

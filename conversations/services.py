@@ -1,4 +1,4 @@
-"""Services: what a client can do with a conversation: ask, wait for the answer, forget it."""
+"""Services: what a client can do with a conversation: ask, wait for the answer, read it."""
 
 import uuid
 from collections.abc import Sequence
@@ -35,7 +35,6 @@ from conversations.errors import (
 from conversations.grants import UNBOUND, Bounds
 from conversations.models import Assistant, Conversation, Message
 from conversations.turn_memory import recall
-from knowledge import versions
 from knowledge.collections import intake
 from knowledge.models import Collection, Document
 from knowledge.parsing.parsed_page import as_language
@@ -361,19 +360,3 @@ def current(envelope: Envelope) -> Envelope:
 def longest_wait(envelope: Envelope) -> float:
     """Return for how many seconds it makes sense to wait for the turn."""
     return (envelope.deadline - envelope.create_ts).total_seconds() + MARGIN_SECONDS
-
-
-def forget(conversation: Conversation) -> None:
-    """Delete a conversation with everything that belongs to it: messages, turns and their traces.
-
-    Envelopes know their conversation by its id alone, so that nothing cascades to them.
-    """
-    with transaction.atomic():
-        # The locks of `remember`, in its order; then no message can begin another turn.
-        turns = Envelope.objects.filter(conversation_id=conversation.pk).order_by("pk")
-        list(turns.select_for_update())
-        list(Conversation.objects.select_for_update().filter(pk=conversation.pk))
-        list(turns.select_for_update())
-        versions.forget_turns(turns.values_list("pk", flat=True))
-        turns.delete()
-        conversation.delete()

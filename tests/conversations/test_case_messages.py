@@ -18,8 +18,8 @@ from agents.billing.refunds import comment_on, decide, open_case
 from agents.models import Envelope
 from agents.names import Role, Status
 from agents.tools.toolbox import Toolbox
+from conversations.erasure import forget
 from conversations.models import Conversation
-from conversations.services import forget
 from conversations.turn_memory import recall
 from tests import factories
 from tests.agents.billing.accounts import account

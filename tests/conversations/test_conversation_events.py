@@ -14,8 +14,9 @@ from pytest_django import Settings
 from agents.names import Status
 from agents.steps import events
 from conversations import conversation_events, handover, stream
+from conversations.erasure import forget
 from conversations.models import Conversation, Handover, Message
-from conversations.services import Asker, ask, forget
+from conversations.services import Asker, ask
 from tests import factories
 from tests.conversations.conftest import Followed
 from tests.factories import key

@@ -1,30 +1,79 @@
-"""A conversation that is forgotten leaves nothing behind."""
+"""A conversation that is forgotten leaves nothing behind, and the receipt says what there was."""
 
-from agents.models import Envelope, Fault, Step
-from conversations.models import Conversation, Message
-from conversations.services import forget
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db.models import CASCADE, Model
+
+from agents.models import Envelope, ToolRun
+from agents.names import Status
+from agents.steps import events
+from conversations.erasure import KINDS, RELIANCES, forget
+from conversations.models import Conversation, Notification
 from knowledge.models import Reliance
 from tests import factories
 
 
-def test_forgetting_takes_messages_turns_steps_and_faults_along(db: None) -> None:
-    talk = factories.conversation()
-    factories.turn(talk, citations_used=[factories.CITATION])
+def full(session: str) -> Conversation:
+    """A conversation with a row at least of each kind; staff were handed it."""
+    talk = factories.conversation(session)
+    turn = factories.turn(talk, citations_used=[factories.CITATION])
+    factories.model_call(turn)
+    ToolRun.objects.create(envelope=turn, step_number=1, number=1, outcome="ok", key=session)
     factories.failed_turn(talk, ValueError("broken"))
-    assert Reliance.objects.count() == 1
+    factories.turn(talk, status=Status.WITH_STAFF)
+    Notification.objects.create(handover=talk.handovers.get(), channel="email")
+    return talk
+
+
+def counts() -> dict[str, int]:
+    """How many rows there are, as a receipt calls them."""
+    rows = {name: kind._default_manager.count() for kind, name in KINDS.items()}
+    return rows | {RELIANCES: Reliance.objects.count()}
+
+
+def cascading(kind: type[Model]) -> Iterator[type[Model]]:
+    """The kinds of rows that go with one of this kind, and those that go with them."""
+    for relation in kind._meta.related_objects:
+        if relation.on_delete is CASCADE and isinstance(relation.related_model, type):
+            yield relation.related_model
+            yield from cascading(relation.related_model)
+
+
+def test_a_receipt_has_every_kind_that_goes_with_a_conversation_or_a_turn() -> None:
+    gone = {kind for root in (Conversation, Envelope) for kind in (root, *cascading(root))}
+    assert gone == set(KINDS)
+
+
+def test_forgetting_one_conversation_takes_all_of_it_along_and_nothing_of_others(db: None) -> None:
+    kept = full("kept")
+    alone = counts()
+    assert min(alone.values()) > 0
+
+    assert forget(full("gone")) == alone
+
+    assert counts() == alone
+    assert Conversation.objects.get() == kept
+
+
+def test_a_conversation_that_is_gone_is_forgotten_with_an_empty_receipt(db: None) -> None:
+    talk = full("gone")
+    forget(Conversation.objects.get())
+    receipt = forget(talk)
+    assert dict(receipt) == dict.fromkeys([*KINDS.values(), RELIANCES], 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_follows_a_turn_hears_of_its_end_and_nothing_else_is_left_of_it() -> None:
+    talk = factories.conversation()
+    ended, running = factories.turn(talk), factories.turn(talk, status=Status.RUNNING)
+    events.publish(running.target_list, "token", text="secret")
 
     forget(talk)
 
-    for kind in (Conversation, Message, Envelope, Step, Fault, Reliance):
-        assert not kind._default_manager.exists()
+    def read(turn: Envelope) -> Any:
+        return events.connection().xrange(turn.target_list)
 
-
-def test_forgetting_one_conversation_keeps_the_others(db: None) -> None:
-    talk, other = factories.conversation("a"), factories.conversation("b")
-    factories.turn(talk)
-    turn = factories.turn(other)
-
-    forget(talk)
-
-    assert Envelope.objects.get() == turn
-    assert other.messages.count() == 2
+    assert read(ended) == []
+    assert [entry["event"] for _, entry in read(running)] == ["workflow_complete"]

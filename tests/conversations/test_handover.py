@@ -15,9 +15,10 @@ from agents.opening_hours import OpeningHours
 from agents.steps import events, presence
 from conversations import handover
 from conversations.answers import reply
+from conversations.erasure import forget
 from conversations.errors import RefusedHandover
 from conversations.models import Conversation, Handover, Message, Notification
-from conversations.services import Asker, ask, forget, wait
+from conversations.services import Asker, ask, wait
 from tests import factories
 
 NOBODY = Asker(None)
