@@ -1,4 +1,4 @@
-"""Scheduling: which tests one process takes whole, as they share a Docent that runs."""
+"""Scheduling: which tests one process takes whole, as they share a Docent or what was read."""
 
 from pathlib import PurePosixPath
 
@@ -22,6 +22,9 @@ DOCENTS = {
     "test_strict_server": "their own",
 }
 
+# Every test of it reads all files of the project; what one process has parsed serves all.
+PARSED_ONCE = "tests/test_architecture.py"
+
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     """Hands out the tests of a Docent together, largest groups first, and all others one by one."""
@@ -33,4 +36,6 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 def group(nodeid: str) -> str:
     """Return the name that tests have in common which one process takes."""
     path = nodeid.partition("::")[0]
-    return DOCENTS[PurePosixPath(path).stem] if path.startswith(E2E) else nodeid
+    if path.startswith(E2E):
+        return DOCENTS[PurePosixPath(path).stem]
+    return path if path == PARSED_ONCE else nodeid
