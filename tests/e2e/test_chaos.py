@@ -11,7 +11,7 @@ import pytest
 from assistant.lab.chaos_report import ZEROS
 from tests.e2e.conftest import CHECKOUT
 
-RUN = ["manage.py", "chaos", "--json", "--minutes=0.3", "--pause=1.5", "--turns=60", "--seed=7"]
+RUN = ["manage.py", "chaos", "--json", "--minutes=0.2", "--pause=2", "--turns=40", "--seed=7"]
 ELSEWHERE = ("STATE_DIR", "DATABASE_URL", "REDIS_URL")
 AFTER_REPLIES = ["manage.py", "chaos", "--json", "--after-replies", "response"]
 
