@@ -13,12 +13,13 @@ from rest_framework.views import APIView
 from agents.trace.metrics import overview
 from agents.trace.queues import State
 from agents.trace.usage import PARTS, figures
+from knowledge.api.sent import Sent
 from knowledge.identifiers import Scope
 
 USUAL_DAYS = 30
 
 
-class UsageQuery(serializers.Serializer[Any]):
+class UsageQuery(Sent):
     """The query of `GET /api/admin/usage/`."""
 
     to = serializers.DateField(required=False, help_text="Last day (UTC); today when left out.")

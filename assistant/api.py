@@ -1,4 +1,4 @@
-"""API: the one shape of errors and of pages."""
+"""API: the one shape of errors."""
 
 import logging
 from typing import Any
@@ -9,7 +9,6 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
 from redis import RedisError
 from rest_framework import exceptions
-from rest_framework.pagination import PageNumberPagination
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -58,14 +57,6 @@ AWAY = {
     RedisError: "Redis does not answer. Try again in a moment.",
 }
 NOT_FOUND = "There is nothing here under that address, or it is not yours."
-
-
-class Pages(PageNumberPagination):
-    """Fifty a page, at most two hundred."""
-
-    page_size = 50
-    page_size_query_param = "page_size"
-    max_page_size = 200
 
 
 def explain(error: Exception, context: dict[str, Any]) -> Response:

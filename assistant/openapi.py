@@ -1,13 +1,18 @@
-"""OpenAPI: what the schema says beyond the views: how keys are sent, and every refusal."""
+"""OpenAPI: what the schema says beyond the views: names, how keys are sent, and every refusal.
 
+All of it follows from what a view is, so that it holds for those to come.
+"""
+
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
 from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
+from rest_framework.negotiation import DefaultContentNegotiation
 
-from conversations.openai_errors import is_openai, openai_error
+from conversations.openai_errors import OpenAIError, is_openai, openai_error
 
 NOT_YOURS = "There is nothing here under that address, or it is not yours."
 # Status → code and detail of an example.
@@ -16,17 +21,38 @@ REFUSALS = {
     401: ("authentication_failed", "This key is not known here, or it was revoked."),
     403: ("permission_denied", "This needs the scope documents, which you do not have."),
     404: ("not_found", NOT_YOURS),
+    406: ("not_acceptable", "Could not satisfy the request Accept header."),
+    409: ("turn_in_progress", "The last message of this conversation is still being answered."),
+    413: ("too_large", "The request is too large."),
+    415: ("unsupported_media_type", 'Unsupported media type "text/plain" in request.'),
+    422: ("idempotency_key_reused", "Another message was sent with this Idempotency-Key."),
     429: ("throttled", "No more than 600 requests a minute with one key. Try again in 5 seconds."),
+    500: ("internal", "Something went wrong. Tell the operator: RSP-2026-11-21-00042"),
     503: ("unavailable", "PostgreSQL does not answer. Try again in a moment."),
+    504: ("expired", "The answer took longer than it may."),
 }
+WITH_FIELDS = {400: {"limit": ["Ensure this value is less than or equal to 50."]}}
+WITH_ID = {500: "RSP-2026-11-21-00042"}
 RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}}
+RETRIED = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+JSON = "application/json"
+# Parts of a path that say nothing of what it is about.
+PREFIXES = {"api", "admin", "v1"}
+WITH_BODY = {"POST", "PUT", "PATCH"}
+VERBS = {"GET": "read", "POST": "create", "PUT": "replace", "PATCH": "change", "DELETE": "delete"}
 
 
 class KeyScheme(KnoxTokenScheme):  # type: ignore[no-untyped-call]
     """Keys are sent as those of knox, which they are."""
 
     target_class = "conversations.authentication.KeyAuthentication"
+    name = "key"
     priority = 1
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        """Return how a key is sent."""
+        about = "An API key: `Authorization: Bearer <key>`."
+        return {"type": "http", "scheme": "bearer", "description": about}
 
 
 class RefusalSerializer(serializers.Serializer[Any]):
@@ -42,48 +68,88 @@ class RefusalSerializer(serializers.Serializer[Any]):
     )
 
 
-def _of_openai(status: int, body: dict[str, Any]) -> dict[str, Any]:
-    """A refusal in the shape of OpenAI's API, with an example."""
-    phrase = HTTPStatus(status).phrase
-    code, detail = REFUSALS.get(status, (phrase.lower().replace(" ", "_"), f"{phrase}."))
-    value = openai_error(status, {"code": code, "detail": detail})
-    content = {"schema": body["content"]["application/json"]["schema"]}
-    content["examples"] = {"Refused": {"value": value}}
-    headers = {"headers": RETRY} if status == HTTPStatus.TOO_MANY_REQUESTS else {}
-    return {"content": {"application/json": content}} | headers
-
-
 class Schema(AutoSchema):
-    """Adds to each operation the refusals that any of its kind can come to."""
+    """Names each operation, and adds the refusals that any of its kind can come to."""
+
+    def get_operation_id(self) -> str:
+        """Return a name that generated clients can give to a method, such as `list_documents`.
+
+        A POST without a body is named by its path: `cancel_turn`.
+        """
+        nouns = self._nouns()
+        one = [noun.removesuffix("s") for noun in nouns]
+        if self.method == "POST" and not self.get_request_serializer():
+            return "_".join([one[-1], *one[:-1]])
+        if self._is_list_view():
+            return "_".join(["list", *one[:-1], nouns[-1]])
+        last = one if self.path.rstrip("/").endswith("}") or self.method == "POST" else nouns
+        return "_".join([VERBS[self.method], *one[:-1], last[-1]])
+
+    def get_tags(self) -> list[str]:
+        """Return what it is about; all of OpenAI's API is one thing."""
+        return ["openai"] if is_openai(self.path) else self._nouns()[:1]
+
+    def _nouns(self) -> list[str]:
+        parts = [part for part in self.path.split("/") if part and "{" not in part]
+        return [part for part in parts if part not in PREFIXES]
+
+    def _get_format_parameters(self) -> list[Any]:
+        # What comes is said by Accept.
+        return []
+
+    def _get_serializer_name(self, *args: Any, **kwargs: Any) -> str:
+        name: str = super()._get_serializer_name(*args, **kwargs)
+        return name.replace("RequestRequest", "Request")
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
+        """Answers have all their fields but those that say they may be left out."""
+        mapped: dict[str, Any] = super()._map_basic_serializer(  # type: ignore[no-untyped-call]
+            serializer, direction
+        )
+        if direction == "response" and mapped.get("properties"):
+            declared = getattr(serializer, "_declared_fields", {})
+            optional = {
+                name for name, each in declared.items() if not (each.required or each.read_only)
+            }
+            mapped["required"] = sorted(mapped["properties"].keys() - optional)
+        return mapped
 
     def _get_response_bodies(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(*args, **kwargs)
-        for status in self._refusals():
-            bodies.setdefault(str(status), self._refusal(status))
-        if is_openai(self.path):
-            for code in [code for code in bodies if code >= "4"]:
-                bodies[code] |= _of_openai(int(code), bodies[code])
+        told = {int(status) for status in bodies if status >= "4"}
+        bodies |= {str(status): self._refusal(status) for status in {*self._refusals(), *told}}
+        for status, body in bodies.items():
+            body["description"] = body.get("description") or HTTPStatus(int(status)).phrase
         return dict(sorted(bodies.items()))
 
-    def _refusals(self) -> list[int]:
-        """Statuses by what is asked: a body or a query can be wrong, what is named can be away."""
-        query = {each["name"] for each in self._get_parameters() if each["in"] != "path"}
-        is_read = bool(query) or self.method in {"POST", "PUT", "PATCH"}
-        names_something = "{" in self.path or "collection" in query or self.method == "POST"
-        return [
-            *([400] if is_read else []),
-            *(401, 403),
-            *([404] if names_something else []),
-            *(429, 503),
-        ]
+    def _refusals(self) -> Iterator[int]:
+        """Yield statuses by what is asked: what is sent can be wrong, what is named be away."""
+        sent = {(each["in"], each["name"]) for each in self._get_parameters()}
+        named = {name for _, name in sent}
+        yield from (401, 403, 429, 500, 503)
+        if self.method in WITH_BODY or any(where != "path" for where, _ in sent):
+            yield 400
+        if "{" in self.path or self.method in WITH_BODY or {"collection", "page"} & named:
+            yield 404
+        if issubclass(self.view.content_negotiation_class, DefaultContentNegotiation):
+            yield 406
+        if self.method in WITH_BODY and self.get_request_serializer():
+            yield from (413, 415)
+        if ("header", "Idempotency-Key") in sent:
+            yield from (409, 422)
 
     def _refusal(self, status: int) -> dict[str, Any]:
         code, detail = REFUSALS[status]
+        value: dict[str, Any] = {"code": code, "detail": detail}
+        shape: Any = RefusalSerializer
+        if status in WITH_FIELDS:
+            value["fields"] = WITH_FIELDS[status]
+        if status in WITH_ID:
+            value["error_id"] = WITH_ID[status]
+        if is_openai(self.path):
+            shape, value = OpenAIError, openai_error(status, value)
         response: dict[str, Any] = self._get_response_for_code(  # type: ignore[no-untyped-call]
-            RefusalSerializer, str(status), ["application/json"]
+            shape, str(status), [JSON]
         )
-        response["description"] = ""
-        response["content"]["application/json"]["examples"] = {
-            "Refused": {"value": {"code": code, "detail": detail}}
-        }
-        return response | ({"headers": RETRY} if status == 429 else {})
+        response["content"][JSON]["examples"] = {"Refused": {"value": value}}
+        return response | ({"headers": RETRY} if status in RETRIED else {})

@@ -287,8 +287,9 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["knowledge.api.access.ScopePermission"],
     "DEFAULT_THROTTLE_CLASSES": ["conversations.limits.KeyThrottle"],
-    "DEFAULT_PAGINATION_CLASS": "assistant.api.Pages",
+    "DEFAULT_PAGINATION_CLASS": "knowledge.api.sent.Pages",
     "DEFAULT_SCHEMA_CLASS": "assistant.openapi.Schema",
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "EXCEPTION_HANDLER": "assistant.api.explain",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
@@ -300,6 +301,19 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Answers from your own documents, with checked citations.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    # What is sent and what is answered differ in what may be left out.
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "HandoverReason": "conversations.models.Handover.Why",
+        "IngestStatus": "knowledge.models.Ingest.Status",
+        "ItemKind": "knowledge.models.Item.Kind",
+        "ItemStatus": "knowledge.models.Item.Status",
+        "QueueState": "agents.trace.queues.State",
+    },
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "assistant.openapi_examples.add_examples",
+    ],
     # From our own server: no page of ours loads anything from elsewhere.
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

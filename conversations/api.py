@@ -29,6 +29,7 @@ from conversations.models import Conversation, Message
 from conversations.reach import bound_to, foreign_turns
 from conversations.services import Asker, Filters, ask, messages_after, wait
 from knowledge.api.access import may
+from knowledge.api.sent import Sent
 from knowledge.identifiers import Scope
 
 SESSION = re.compile(r"^[\w.:-]{1,64}\Z")
@@ -38,7 +39,7 @@ MOST_NAMES = 50
 PAGE = 100
 
 
-class ChatRequest(serializers.Serializer[Any]):
+class ChatRequest(Sent):
     """The body of `POST /api/chat/`."""
 
     message = serializers.CharField(
@@ -135,6 +136,7 @@ class ChatView(APIView):
     scope = Scope.CHAT
 
     @extend_schema(
+        operation_id="ask",
         request=ChatRequest,
         responses={200: Reply, 202: Reply},
         parameters=[
@@ -178,7 +180,7 @@ class TurnView(APIView):
         return Response(reply(owned_turn(request, turn_id)))
 
 
-class MessagesQuery(serializers.Serializer[Any]):
+class MessagesQuery(Sent):
     """The query of `GET /api/conversations/{id}/messages/`."""
 
     after = serializers.UUIDField(

@@ -18,6 +18,7 @@ from conversations.errors import UnknownMessage
 from conversations.inbox import ACTIONS, CHANGE, ORDER, VIEW, Box, act, box
 from conversations.models import Handover
 from knowledge.api.access import ScopePermission
+from knowledge.api.sent import Sent
 from knowledge.identifiers import Scope
 
 
@@ -30,7 +31,7 @@ class MayAnswer(BasePermission):
         return bool(request.user.has_perm(right))
 
 
-class HandoverQuery(serializers.Serializer[Any]):
+class HandoverQuery(Sent):
     """The query of `GET /api/admin/handovers/`."""
 
     box = serializers.ChoiceField(
@@ -62,7 +63,7 @@ class HandoverSerializer(serializers.ModelSerializer[Handover]):
         )
 
 
-class HandoverAction(serializers.Serializer[Any]):
+class HandoverAction(Sent):
     """The body of `POST /api/admin/handovers/{id}/`."""
 
     action = serializers.ChoiceField(choices=list(ACTIONS))
@@ -111,6 +112,7 @@ class HandoverView(APIView):
         return Response(HandoverSerializer(_row(request, handover_id)).data)
 
     @extend_schema(
+        operation_id="answer_handover",
         request=HandoverAction,
         responses=HandoverSerializer,
         examples=[

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pydantic import BaseModel
+
 PREFIX = "/v1/"
 # Of ours where clients of OpenAI know another code.
 CODES = {
@@ -13,6 +15,22 @@ CODES = {
 # What of a request it is about, where the error itself doesn't know.
 PARAMS = {"unusable_text": "messages", "model_not_found": "model"}
 TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+class ErrorBody(BaseModel):
+    """What was wrong."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+    error_id: str | None = None
+
+
+class OpenAIError(BaseModel):
+    """Every error below /v1."""
+
+    error: ErrorBody
 
 
 def is_openai(path: str) -> bool:

@@ -103,7 +103,7 @@ class CompletionRequest(Sent):
         ]
         | None
     ) = Field(None, description="Returned as it is.")
-    conversation_id: Annotated[str, Field(pattern=r"^[\w.:-]{1,64}\z")] | None = Field(
+    conversation_id: Annotated[str, Field(pattern=r"^[\w.:-]{1,64}$")] | None = Field(
         None,
         description="Continues your conversation of this name, or begins it; of `messages` then "
         "the last counts alone.",

@@ -1,7 +1,7 @@
 """Documents for staff: listed, taken in, looked into and deleted."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
@@ -24,6 +24,7 @@ from rest_framework.views import APIView
 from knowledge.api.access import EVERYTHING, reach_of
 from knowledge.api.collection_api import ReceiptSerializer
 from knowledge.api.ingest_api import IngestDetail, ingest_response
+from knowledge.api.sent import Sent
 from knowledge.collections import DEFAULT_COLLECTION, collections_named, count
 from knowledge.errors import Unreadable
 from knowledge.identifiers import Scope
@@ -34,10 +35,17 @@ from knowledge.models import Chunk, Document, Ingest, Reliance, Version
 from knowledge.versions import replacement_time, version, versions
 
 
+def texts(**more: Any) -> serializers.ListField:
+    """Return a field of a list of texts that is only read."""
+    return serializers.ListField(child=serializers.CharField(), read_only=True, **more)
+
+
 class DocumentSerializer(serializers.ModelSerializer[Document]):
     """One document without its text."""
 
     collection = serializers.SlugRelatedField[Any](slug_field="name", read_only=True)
+    crumbs = texts()
+    keywords = texts()
     chunks = serializers.IntegerField(source="chunk_count", read_only=True)
 
     class Meta:
@@ -65,6 +73,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 class DocumentDetail(DocumentSerializer):
     """One document with its text."""
 
+    keypoints = texts()
     copies = serializers.SlugRelatedField[Any](
         many=True,
         read_only=True,
@@ -79,15 +88,12 @@ class DocumentDetail(DocumentSerializer):
 class ChunkSerializer(serializers.ModelSerializer[Chunk]):
     """One chunk of a document; its neighbours are those with the numbers before and after."""
 
-    section = serializers.SerializerMethodField()
+    section = texts(source="section.path", help_text="The headings above it, outermost first.")
+    keywords = texts()
 
     class Meta:
         model = Chunk
         fields = ("id", "number", "section", "page", "tokens", "keywords", "text")
-
-    def get_section(self, chunk: Chunk) -> list[str]:
-        """Return the headings it stands under, outermost first."""
-        return list(chunk.section.path)
 
 
 class VersionSerializer(serializers.ModelSerializer[Version]):
@@ -129,7 +135,7 @@ class AnswerSerializer(serializers.ModelSerializer[Reliance]):
         fields = ("turn", "version", "created")
 
 
-class AnswersQuery(serializers.Serializer[Any]):
+class AnswersQuery(Sent):
     """What may stand behind `?` where answers are listed."""
 
     version = serializers.IntegerField(
@@ -139,14 +145,10 @@ class AnswersQuery(serializers.Serializer[Any]):
 
 # A request is held in memory while its files are written down.
 REQUEST_FILES = 5  # of the largest size allowed
-UPLOAD_FIELDS = ("file", "url", "document")
 
 
-class Upload(serializers.Serializer[Any]):
-    """What `POST /api/documents/` takes: files (multipart), a URL, or a document as JSON.
-
-    A document may also be sent as it is, with `content` and its other fields at the top.
-    """
+class Intake(Sent):
+    """Where what is sent goes."""
 
     collection = serializers.CharField(
         max_length=63, default=DEFAULT_COLLECTION, help_text="Made when it does not exist."
@@ -154,27 +156,17 @@ class Upload(serializers.Serializer[Any]):
     wait = serializers.BooleanField(
         default=True, help_text="Whether to answer when it is done, at the latest after 20 s."
     )
+
+
+class Upload(Intake):
+    """Files."""
+
     file = serializers.ListField(
         child=serializers.FileField(allow_empty_file=True),
-        required=False,
         allow_empty=False,
         max_length=100,
         help_text="In any format that can be ingested; several parts may have this name.",
     )
-    url = serializers.CharField(
-        max_length=2000, required=False, help_text="A page, a file or a sitemap on the web."
-    )
-    document = serializers.JSONField(
-        required=False, help_text="An object with `content`, and `title`, `source` and so on."
-    )
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Take a document whose fields stand at the top as one of its own."""
-        if isinstance(data, dict) and "content" in data and "document" not in data:
-            own_fields = {name: data[name] for name in data if name in self.fields}
-            document = {name: data[name] for name in data if name not in self.fields}
-            data = own_fields | {"document": document}
-        return super().to_internal_value(data)
 
     def validate_file(self, files: list[UploadedFile]) -> list[UploadedFile]:
         """Refuse what is too much, naming it."""
@@ -191,13 +183,73 @@ class Upload(serializers.Serializer[Any]):
             )
         return files
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Take exactly one of the three."""
-        if sum(name in attrs for name in UPLOAD_FIELDS) != 1:
-            raise serializers.ValidationError(
-                "Send one or more files, or a url, or a document with its content."
-            )
-        return attrs
+
+class Address(Intake):
+    """Something on the web."""
+
+    url = serializers.CharField(max_length=2000, help_text="A page, a file or a sitemap.")
+
+
+def _names() -> serializers.ListField:
+    return serializers.ListField(
+        child=serializers.CharField(allow_blank=True), required=False, max_length=100
+    )
+
+
+class SentDocument(Sent):
+    """A document; what it has beside these fields is left out, with a warning."""
+
+    content = serializers.CharField(trim_whitespace=False, help_text="Its text, as Markdown.")
+    title = serializers.CharField(required=False, allow_blank=True)
+    source = serializers.CharField(  # type: ignore[assignment]  # a field of that name
+        required=False,
+        allow_blank=True,
+        max_length=1000,
+        help_text="Path or URL shown to the reader. Sent again, it replaces the document.",
+    )
+    language = serializers.CharField(required=False, allow_blank=True, help_text="Such as en.")
+    audience = serializers.CharField(required=False, allow_blank=True, max_length=100)
+    crumbs = _names()
+    keywords = _names()
+
+
+class WrappedDocument(Intake):
+    """A document as an object of its own."""
+
+    document = SentDocument()
+
+
+class PlainDocument(Intake, SentDocument):
+    """A document whose fields stand at the top."""
+
+
+# What tells them apart → what is sent.
+UPLOADS: dict[str, type[Intake]] = {
+    "file": Upload,
+    "url": Address,
+    "document": WrappedDocument,
+    "content": PlainDocument,
+}
+IN_JSON = PolymorphicProxySerializer(
+    "Sent", [Address, WrappedDocument, PlainDocument], resource_type_field_name=None
+)
+
+
+def read_upload(data: Any) -> tuple[str, dict[str, Any]]:
+    """Return the field that says what was sent, and what was sent. Raises ValidationError."""
+    named = [name for name in UPLOADS if name in data] if isinstance(data, Mapping) else ["url"]
+    if len(named) != 1:
+        raise ValidationError("Send one or more files, or a url, or a document with its content.")
+    (field,) = named
+    body = UPLOADS[field](data=data)
+    body.is_valid(raise_exception=True)
+    upload: dict[str, Any] = body.validated_data
+    # As it was sent: what is left out of it is told with its ingest.
+    if field == "document":
+        upload["document"] = data["document"]
+    elif field == "content":
+        upload["document"] = {name: data[name] for name in data if name not in Intake().fields}
+    return ("document" if field == "content" else field), upload
 
 
 def documents(request: Request) -> QuerySet[Document]:
@@ -235,17 +287,17 @@ class DocumentsView(ListAPIView[Document]):
         """List documents, fifty a page."""
         return super().get(request, *args, **kwargs)
 
-    @extend_schema(request=Upload, responses={201: IngestDetail, 202: IngestDetail})
+    @extend_schema(
+        request={"multipart/form-data": Upload, "application/json": IN_JSON},
+        responses={201: IngestDetail, 202: IngestDetail},
+    )
     def post(self, request: Request) -> Response:
         """Ingest what is sent: 201 when it is in, 202 when it takes longer, 400 if unfit.
 
         Of several files, those that can be read are taken in; `items` has what became of each.
         """
-        body = Upload(data=request_data(request))
-        body.is_valid(raise_exception=True)
-        upload: dict[str, Any] = body.validated_data
+        field, upload = read_upload(request_data(request))
         reach_of(request).check([upload["collection"]])
-        field = next(name for name in UPLOAD_FIELDS if name in upload)
         job = plan_upload(upload, field)
         enqueue(job)
         return ingest_response(job, request, wait=upload["wait"], field=field)

@@ -10,16 +10,16 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.generics import ListAPIView
-from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from knowledge.api.access import reach_of
+from knowledge.api.sent import Pages, PagesQuery, Sent
 from knowledge.collections import collections_named
 from knowledge.identifiers import Scope
 from knowledge.ingestion import jobs
@@ -77,8 +77,6 @@ class WarningSerializer(serializers.Serializer[Any]):
 class ItemSerializer(serializers.ModelSerializer[Item]):
     """One file, web page or upload of a job, and what became of it."""
 
-    # A second choice called `status` would be given a name at random in the schema.
-    status = serializers.CharField(read_only=True, help_text=", ".join(Item.Status.values))
     warnings = WarningSerializer(many=True, read_only=True)
 
     class Meta:
@@ -107,7 +105,7 @@ class IngestDetail(IngestSerializer):
         read_only_fields = fields
 
 
-class ItemsQuery(serializers.Serializer[Any]):
+class ItemsQuery(PagesQuery):
     """What may stand behind `?` where a job is looked at."""
 
     status = serializers.ChoiceField(
@@ -115,7 +113,7 @@ class ItemsQuery(serializers.Serializer[Any]):
     )
 
 
-class IngestsQuery(serializers.Serializer[Any]):
+class IngestsQuery(Sent):
     """What may stand behind `?` where jobs are listed."""
 
     collection = serializers.CharField(required=False, help_text="Only of this one.")
@@ -130,14 +128,6 @@ POLL_SECONDS = 0.2
 # Who waits keeps a thread of the web process; those beyond are answered at once, and poll.
 WAITING_LIMIT = 8
 waiting = threading.BoundedSemaphore(WAITING_LIMIT)
-
-
-class ItemPages(PageNumberPagination):
-    """Pages of items, as long as those of all lists."""
-
-    page_size = 50
-    page_size_query_param = "page_size"
-    max_page_size = 200
 
 
 class NotIngested(APIException):
@@ -193,8 +183,10 @@ def ingest_detail(job: Ingest, request: Request) -> dict[str, Any]:
     """Return the job with its progress and the page of its items that `?page=` asks for."""
     query = ItemsQuery(data=request.query_params)
     query.is_valid(raise_exception=True)
-    items = job.items.defer("body").filter(**query.validated_data)
-    pages = ItemPages()
+    items = job.items.defer("body")
+    if "status" in query.validated_data:
+        items = items.filter(status=query.validated_data["status"])
+    pages = Pages()
     page = pages.paginate_queryset(items, request)
     item_page = pages.get_paginated_response(ItemSerializer(page, many=True).data).data
     # Whoever posted turns the page at the job's own address.
@@ -206,10 +198,6 @@ def ingest_detail(job: Ingest, request: Request) -> dict[str, Any]:
         "progress": ProgressSerializer(asdict(progress(job))).data,
         "items": item_page,
     }
-
-
-PAGE = OpenApiParameter("page", int, description="Page of the items, from 1.")
-PAGE_SIZE = OpenApiParameter("page_size", int, description="Items a page, 50 unless told.")
 
 
 @extend_schema(parameters=[IngestsQuery])
@@ -238,7 +226,7 @@ class IngestView(APIView):
 
     scope = Scope.DOCUMENTS
 
-    @extend_schema(responses=IngestDetail, parameters=[ItemsQuery, PAGE, PAGE_SIZE])
+    @extend_schema(responses=IngestDetail, parameters=[ItemsQuery])
     def get(self, request: Request, ingest_id: uuid.UUID) -> Response:
         """Return how far it is, and a page of its items with what became of each."""
         return Response(ingest_detail(find_job(request, ingest_id), request))
@@ -261,7 +249,7 @@ class RetryView(APIView):
 
     scope = Scope.DOCUMENTS
 
-    @extend_schema(request=None, responses={202: IngestDetail, 400: None})
+    @extend_schema(request=None, responses={202: IngestDetail})
     def post(self, request: Request, ingest_id: uuid.UUID) -> Response:
         """Queue an ended job again for what failed or was not reached."""
         job = find_job(request, ingest_id)

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from knowledge.api.access import reach_of
+from knowledge.api.sent import Sent
 from knowledge.identifiers import Scope
 from knowledge.search import SearchResult, Surroundings, neighbours, search
 
@@ -19,7 +20,7 @@ RESULTS_LIMIT = 50
 NEIGHBOURS_LIMIT = 5
 
 
-class SearchQuery(serializers.Serializer[Any]):
+class SearchQuery(Sent):
     """What may stand behind `?` of a search."""
 
     q = serializers.CharField(help_text="The question.")
@@ -46,7 +47,6 @@ class SearchQuery(serializers.Serializer[Any]):
     explain = serializers.BooleanField(
         default=False, help_text="Whether to add every candidate with its ranks, and why it fell."
     )
-
     neighbours = serializers.IntegerField(
         min_value=0,
         max_value=NEIGHBOURS_LIMIT,
@@ -149,7 +149,7 @@ class SearchView(APIView):
 
     scope = Scope.CHAT
 
-    @extend_schema(parameters=[SearchQuery], responses=SearchAnswer)
+    @extend_schema(operation_id="search", parameters=[SearchQuery], responses=SearchAnswer)
     def get(self, request: Request) -> Response:
         """Return the passages for a question, with `explain` also what was dropped and why."""
         query = SearchQuery(data=request.query_params)
