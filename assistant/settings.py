@@ -84,6 +84,10 @@ MAX_TURNS_PER_KEY: int = env.int("MAX_TURNS_PER_KEY", 20, validate=_counts)
 # Of requests in a minute, and of logins in a quarter of an hour; 0 sets none.
 MAX_REQUESTS_PER_KEY: int = env.int("MAX_REQUESTS_PER_KEY", 600, validate=Range(min=0))
 MAX_REQUESTS_PER_ADDRESS: int = env.int("MAX_REQUESTS_PER_ADDRESS", 1200, validate=Range(min=0))
+MAX_CONNECTIONS: int = env.int("MAX_CONNECTIONS", 1000, validate=Range(min=10))
+MAX_CONNECTIONS_PER_ADDRESS: int = env.int(
+    "MAX_CONNECTIONS_PER_ADDRESS", 200, validate=Range(min=1)
+)
 MAX_FAILED_LOGINS: int = env.int("MAX_FAILED_LOGINS", 10, validate=Range(min=0))
 PARALLEL_INTAKE: bool = env.bool("PARALLEL_INTAKE", True)
 TRANSLATE_ENGLISH: str = env.str(

@@ -22,6 +22,7 @@ from agents.models import Step
 from agents.names import Role
 from agents.steps import presence, steps
 from assistant.asgi import application
+from assistant.connections import BoundedProtocol
 from conversations.models import Assistant, Conversation, Grant
 from conversations.page import SESSION_KEY
 from tests import factories
@@ -79,10 +80,11 @@ def _conversation_of(client: Client) -> Conversation:
 
 
 @contextmanager
-def served(**more: Any) -> Iterator[int]:
+def served(app: Any = application, **more: Any) -> Iterator[int]:
     """Run a web server, as `serve` does, at a port: Django's own for tests streams nothing."""
     port = free_port()
-    config = uvicorn.Config(application, port=port, log_level="warning", lifespan="off", **more)
+    options: dict[str, Any] = {"http": BoundedProtocol, "log_level": "warning", "lifespan": "off"}
+    config = uvicorn.Config(app, port=port, **options | more)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -1,10 +1,13 @@
 """serve: runs the web process alone, for deployments that start each process by itself."""
 
+import resource
 from typing import Any
 
 import uvicorn
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
+
+from assistant.connections import BoundedProtocol
 
 
 class Command(BaseCommand):
@@ -19,11 +22,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve until told to stop."""
+        # Every client takes a file, and each that waits another; many shells allow 1,024.
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         uvicorn.run(
             "assistant.asgi:application",
             host=options["host"],
             port=options["port"],
             log_level="warning",
+            http=BoundedProtocol,
             lifespan="off",
             timeout_graceful_shutdown=5,
             forwarded_allow_ips=settings.TRUSTED_PROXIES,
