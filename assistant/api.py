@@ -14,6 +14,7 @@ from rest_framework.views import exception_handler
 
 from agents.steps import faults
 from conversations.errors import (
+    Busy,
     ConversationError,
     EmbeddingAway,
     ForeignCollection,
@@ -41,6 +42,7 @@ STATUS: dict[type[Exception], int] = {
     TurnInProgress: 409,
     KeyReused: 422,
     TooManyTurns: 429,
+    Busy: 429,
     Forgotten: 404,
     UnknownAssistant: 404,
     ForeignCollection: 404,
@@ -76,7 +78,7 @@ def _explained(error: Exception, context: dict[str, Any]) -> Response:
         return _error(404, error.code, error.here)
     if isinstance(error, ConversationError | KnowledgeError):
         response = _error(STATUS.get(type(error), 400), error.code, str(error))
-        if isinstance(error, TooManyTurns | StillTakenIn):
+        if isinstance(error, TooManyTurns | StillTakenIn | Busy):
             response["Retry-After"] = str(error.retry_seconds)
         return response
     if isinstance(error, tuple(AWAY)):

@@ -65,6 +65,13 @@ class TooManyTurns(ConversationError):
     retry_seconds = 5
 
 
+class Busy(ConversationError):
+    """Too much is asked at once. Try again in a moment."""
+
+    code = "busy"
+    retry_seconds = 5
+
+
 class RefusedHandover(ConversationError):
     """That cannot be done with this conversation now."""
 

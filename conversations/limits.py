@@ -22,6 +22,8 @@ from rest_framework.throttling import BaseThrottle
 
 from agents.steps import events
 from conversations.authentication import key_id
+from conversations.errors import Busy
+from conversations.lanes import LANE, lane_of
 
 MINUTE, QUARTER_HOUR = 60, 900
 # What probes ask, every few seconds.
@@ -38,7 +40,7 @@ class TooManyRequests(Exception):
 
     def __init__(self, message: str, seconds: int) -> None:
         super().__init__(f"{message} Try again in {seconds:,} seconds.")
-        self.seconds = seconds
+        self.retry_seconds = seconds
 
 
 def spend(pot: str, most: int, seconds: int) -> int:
@@ -93,24 +95,28 @@ class KeyThrottle(BaseThrottle):
 
 
 class AddressLimit(MiddlewareMixin):
-    """Counts what is asked from an address, and answers 429 wherever there was too much."""
+    """Counts what is asked from an address, and answers 429 wherever there was too much.
+
+    What passes goes on in the lane of its kind.
+    """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         """Refuse what is too much."""
         most = settings.MAX_REQUESTS_PER_ADDRESS
         if request.path in PROBES:
             return None
+        LANE.set(lane_of(request.method or "", request.path))
         if left := spend(f"address:{visitor(request)}", most, MINUTE):
             said = f"No more than {most:,} requests a minute from one address."
             return refusal(request, TooManyRequests(said, left))
         return None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Answer for logins that are too many."""
-        return refusal(request, error) if isinstance(error, TooManyRequests) else None
+        """Answer for logins that are too many, and for who waited in vain."""
+        return refusal(request, error) if isinstance(error, TooManyRequests | Busy) else None
 
 
-def refusal(request: HttpRequest, error: TooManyRequests) -> HttpResponse:
+def refusal(request: HttpRequest, error: TooManyRequests | Busy) -> HttpResponse:
     """Return 429: JSON to API clients and to the script of the start page, text to people."""
     sentence, response = str(error), HttpResponse(content_type="text/plain", status=429)
     if request.path.startswith(API):
@@ -119,7 +125,7 @@ def refusal(request: HttpRequest, error: TooManyRequests) -> HttpResponse:
         response = JsonResponse({"error": sentence}, status=429)
     else:
         response.write(sentence)
-    response["Retry-After"] = str(error.seconds)
+    response["Retry-After"] = str(error.retry_seconds)
     return response
 
 

@@ -11,6 +11,7 @@ CODES = {
     "authentication_failed": "invalid_api_key",
     "too_many_turns": "rate_limit_exceeded",
     "throttled": "rate_limit_exceeded",
+    "busy": "rate_limit_exceeded",
 }
 # What of a request it is about, where the error itself doesn't know.
 PARAMS = {"unusable_text": "messages", "model_not_found": "model"}

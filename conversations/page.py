@@ -25,6 +25,7 @@ from agents.names import Status
 from agents.trace.trace import timeline
 from conversations.answers import answer_html, by_marker, mode_sentence, reply, without_sources
 from conversations.errors import (
+    Busy,
     ConversationError,
     ForeignCollection,
     Forgotten,
@@ -54,6 +55,7 @@ REFUSED: dict[type[Exception], HTTPStatus] = {
     StillTakenIn: HTTPStatus.SERVICE_UNAVAILABLE,
     TurnInProgress: HTTPStatus.CONFLICT,
     TooManyTurns: HTTPStatus.TOO_MANY_REQUESTS,
+    Busy: HTTPStatus.TOO_MANY_REQUESTS,
     UnknownAssistant: HTTPStatus.NOT_FOUND,
     ForeignCollection: HTTPStatus.NOT_FOUND,
     OtherAssistant: HTTPStatus.CONFLICT,
@@ -152,7 +154,7 @@ def _ask(request: HttpRequest) -> HttpResponse:
     except (ConversationError, KnowledgeError) as error:
         status = REFUSED.get(type(error), HTTPStatus.BAD_REQUEST)
         response = _refuse(request, previous, str(error), status, text)
-        if isinstance(error, TooManyTurns | StillTakenIn):
+        if isinstance(error, TooManyTurns | StillTakenIn | Busy):
             response["Retry-After"] = str(error.retry_seconds)
         return response
     except redis.RedisError:

@@ -1,5 +1,6 @@
 """Services: what a client can do with a conversation: ask, wait for the answer, read it."""
 
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from conversations.errors import (
     UnusableText,
 )
 from conversations.grants import UNBOUND, Bounds
+from conversations.lanes import FOLLOWERS, LANE
 from conversations.models import Assistant, Conversation, Message
 from conversations.turn_memory import recall
 from knowledge.collections import intake
@@ -42,6 +44,8 @@ from knowledge.postgres_text import storable
 
 TURNS_LOCK = 0x0D0CE29
 MARGIN_SECONDS = 10.0
+# Who waits looks at the row so seldom, should the word of the end be lost.
+LOOK_SECONDS = 4.0
 LONGEST_KEY = Message._meta.get_field("idempotency_key").max_length or 0
 LONGEST_AUDIENCE = Document._meta.get_field("audience").max_length or 0
 
@@ -340,9 +344,16 @@ def wait(envelope: Envelope) -> Envelope:
     Holds no database connection while it waits. Raises Forgotten when it was deleted meanwhile.
     """
     connection.close()
+    # Whose question was taken must not stand in line behind those who still ask.
+    LANE.set(FOLLOWERS)
+    look = time.monotonic() + LOOK_SECONDS
     for event in events.follow(envelope.result_list, seconds=longest_wait(envelope)):
-        if event or current(envelope).ended:
+        if event:
             break
+        if time.monotonic() >= look:
+            look = time.monotonic() + LOOK_SECONDS
+            if current(envelope).ended:
+                break
     return current(envelope)
 
 

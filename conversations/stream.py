@@ -64,7 +64,7 @@ _streams: set[object] = set()
 class TooManyStreams(APIException):
     """This process follows as many turns and conversations as it can."""
 
-    status_code = 503
+    status_code = 429
     default_code = "busy"
     default_detail = "Too many clients are told of events here. Ask for what you follow instead."
     wait = 5.0

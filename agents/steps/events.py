@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 
 STREAM_SECONDS = 3600
 BLOCK_SECONDS = 1.0
+MOST_CONNECTIONS = 10_000
 
 Command = tuple[str | int, ...]
 
@@ -31,6 +32,8 @@ def connection() -> "redis.Redis":
         settings.REDIS_URL,
         socket_timeout=BLOCK_SECONDS + 5,
         socket_connect_timeout=2,
+        # As many as threads may wait for an answer; redis-py would refuse the hundred and first.
+        max_connections=MOST_CONNECTIONS,
         decode_responses=True,
     )
 

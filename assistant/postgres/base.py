@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.backends.postgresql import base
 
+from conversations.lanes import LANE, Lane
+
 if TYPE_CHECKING:
     from psycopg import Connection
 
@@ -22,6 +24,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     every finish, a tenth of what a step takes.
     """
 
+    lane: Lane | None = None  # in which the connection was taken
+
     def _configure_connection(self, connection: "Connection[Any]") -> bool:
         # Not as an option of the address: poolers refuse those. Once for each connection: Django
         # calls this again whenever one is taken from the pool.
@@ -30,13 +34,37 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return bool(super()._configure_connection(connection))  # type: ignore[misc]
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> "Connection[Any]":
-        """Return a connection that is open as far as this side can know."""
+        """Return a connection that is open as far as this side can know.
+
+        Who is in a lane waits there for a place. Raises Busy.
+        """
+        lane = LANE.get()
+        if lane:
+            lane.enter()
+        try:
+            connection = self._opened(conn_params)
+        except BaseException:
+            if lane:
+                lane.leave()
+            raise
+        self.lane = lane
+        return connection
+
+    def _opened(self, conn_params: dict[str, Any]) -> "Connection[Any]":
         connection: Connection[Any] = super().get_new_connection(conn_params)
         while self.pool and ended(connection):
             connection.close()
             self.pool.putconn(connection)
             connection = super().get_new_connection(conn_params)
         return connection
+
+    def _close(self) -> None:
+        lane, self.lane = self.lane, None
+        try:
+            super()._close()  # type: ignore[misc]
+        finally:
+            if lane:
+                lane.leave()
 
 
 def ended(connection: "Connection[Any]") -> bool:

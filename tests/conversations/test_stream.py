@@ -207,5 +207,5 @@ def test_more_streams_than_a_process_can_follow_are_sent_away(
 ) -> None:
     monkeypatch.setattr(stream, "MOST_STREAMS", 0)
     followed = follow(running.pk, key(shop))
-    assert followed.response.status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert followed.response.status == HTTPStatus.TOO_MANY_REQUESTS
     assert followed.response.headers["Retry-After"] == "5"
