@@ -41,10 +41,14 @@ class Envelope(models.Model):
     error_id = models.CharField(max_length=32, blank=True)
     create_ts = models.DateTimeField(default=now)
     update_ts = models.DateTimeField(auto_now=True)
+    counted = models.BooleanField(default=False, db_default=False)  # see agents.trace.tally
 
     class Meta:
         ordering = ("-create_ts",)
         indexes = (
+            models.Index(
+                fields=("create_ts",), condition=Q(counted=False), name="envelope_to_count"
+            ),
             models.Index(
                 fields=("deadline",),
                 condition=Q(status="running"),
@@ -239,6 +243,9 @@ class ModelCall(models.Model):
     seconds = models.FloatField(default=0.0)
     first_token_seconds = models.FloatField(null=True, blank=True)
     created = models.DateTimeField(default=now)  # when it ended, or was sent
+    # What the provider calls its reply; empty: it did not say.
+    response_id = models.CharField(max_length=100, blank=True, default="", db_default="")
+    counted = models.BooleanField(default=False, db_default=False)  # see agents.trace.tally
 
     class Meta:
         ordering = ("pk",)
@@ -261,6 +268,9 @@ class ModelCall(models.Model):
             models.Index(fields=("created", "owner"), name="model_call_by_day_and_owner"),
             models.Index(
                 fields=("created",), condition=Q(outcome="sent"), name="model_call_on_its_way"
+            ),
+            models.Index(
+                fields=("created",), condition=Q(counted=False), name="model_call_to_count"
             ),
             GinIndex(
                 fields=("documents",), condition=Q(reusable=True), name="model_call_by_document"
@@ -350,3 +360,24 @@ class Budget(models.Model):
 
 
 __all__ = ["Budget", "Envelope", "Fault", "ModelCall", "Price", "Step", "ToolRun"]
+
+
+class Tally(models.Model):
+    """One figure that only grows: how often something happened since Docent counts, and how much.
+
+    What it was counted from may be forgotten; the figure stays.
+    """
+
+    metric = models.CharField(max_length=60)
+    labels = ArrayField(models.CharField(max_length=200))  # their values, in the metric's order
+    total = models.FloatField(default=0.0)
+    # Of a histogram: how many were at most as large as each bound and larger than the one before.
+    buckets = ArrayField(models.BigIntegerField(), default=list)
+
+    class Meta:
+        verbose_name_plural = "tallies"
+        ordering = ("metric", "labels")
+        constraints = (models.UniqueConstraint(fields=("metric", "labels"), name="tally_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.labels}: {self.total}"

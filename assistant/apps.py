@@ -3,6 +3,9 @@
 from importlib import import_module
 
 from django.apps import AppConfig
+from django.conf import settings
+
+from assistant.logs import log_uncaught
 
 
 class AssistantConfig(AppConfig):
@@ -13,3 +16,5 @@ class AssistantConfig(AppConfig):
     def ready(self) -> None:
         """Make the Celery app current, so that every process rings at the same door."""
         import_module("assistant.celery")
+        if settings.LOG_FORMAT == "json":
+            log_uncaught()

@@ -1,11 +1,20 @@
 """Celery: one queue per role, and the announcement of each worker that it listens."""
 
+from typing import Any
+
 from celery import Celery
+from celery.signals import setup_logging
 
 from agents.names import Role
 from agents.steps.concurrency import QueueLimits, queue
 from agents.steps.presence import Presence
 from knowledge.identifiers import INGEST_QUEUE
+
+
+@setup_logging.connect
+def leave_logging_alone(**_: Any) -> None:
+    """Have Celery log as everything else does: being heard is what keeps it from its own ways."""
+
 
 app = Celery("docent")
 app.config_from_object("django.conf:settings", namespace="CELERY")

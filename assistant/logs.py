@@ -1,32 +1,129 @@
-"""Logs: where lines go, and which are not worth one."""
+"""Logs: where lines go, in which form, what stands on each, and which are not worth one."""
 
+import json
 import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from logging import LogRecord
+from types import TracebackType
 from typing import Any
 
+from django.http import HttpRequest
+from django.utils.deprecation import MiddlewareMixin
 
-def to_stderr(level: int) -> dict[str, Any]:
-    """Return Django's LOGGING for lines of at least this level."""
+from agents.trace import correlation
+
+log = logging.getLogger(__name__)
+
+FORMATS = ("line", "json")
+# In the environment of what `up` and `workers` start: under which name they show it.
+PROCESS = "DOCENT_PROCESS"
+ACCESS = "uvicorn.access"
+
+
+def error_of(record: LogRecord) -> BaseException | None:
+    """Return what was raised that a line tells of: with it, or kept as a fault."""
+    return getattr(record, "fault", None) or (record.exc_info[1] if record.exc_info else None)
+
+
+def process_name() -> str:
+    """Return what `up` and `workers` call this process; else the command it runs."""
+    return os.environ.get(PROCESS) or " ".join(sys.argv[1:2])
+
+
+class Json(logging.Formatter):
+    """One JSON object on a line, for whatever collects logs."""
+
+    def format(self, record: LogRecord) -> str:
+        """Return the record as JSON.
+
+        `time` (ISO 8601, UTC), `level`, `logger`, `message`, `process` and `pid`; what is worked
+        on, by the names in `agents.trace.correlation`; `error_id` of a fault; `exception` as
+        {type, message, traceback}.
+        """
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "process": process_name(),
+            "pid": record.process,
+            **correlation.current(),
+        }
+        if hasattr(record, "error_id"):
+            line["error_id"] = record.error_id
+        if error := error_of(record):
+            line["exception"] = self._exception(error)
+        return json.dumps(line, default=str)
+
+    def _exception(self, error: BaseException) -> dict[str, str]:
+        traceback = self.formatException((type(error), error, error.__traceback__))
+        return {"type": type(error).__name__, "message": str(error), "traceback": traceback}
+
+
+class Correlated(MiddlewareMixin):
+    """Notes the turn that an address names; one that a request begins is noted where it begins."""
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: Any, names: dict[str, Any]
+    ) -> None:
+        """Note it, for every line until the answer is sent."""
+        if turn := names.get("turn_id"):
+            correlation.note(turn=turn)
+
+
+def to_stderr(level: int, form: str = "line") -> dict[str, Any]:
+    """Return Django's LOGGING for lines of at least this level, in one of FORMATS."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {
             "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
+            "json": {"()": Json},
         },
         "filters": {
             # Being unready is an answer, not an error of ours.
             "answered": {
                 "()": "django.utils.log.CallbackFilter",
                 "callback": lambda record: getattr(record, "status_code", None) != 503,
-            }
+            },
+            "discreet": {"()": "django.utils.log.CallbackFilter", "callback": without_query},
         },
         "handlers": {
             "stderr": {
                 "class": "logging.StreamHandler",
-                "formatter": "line",
-                "filters": ["answered"],
+                "formatter": form,
+                "filters": ["answered", "discreet"],
             }
         },
         "root": {"handlers": ["stderr"], "level": level},
         # It repeats every failed attempt; who asked for the connection is told of the last.
         "loggers": {"psycopg.pool": {"level": max(level, logging.ERROR)}},
     }
+
+
+def without_query(record: LogRecord) -> bool:
+    """Take from a line about a request what stands behind the question mark: what was asked."""
+    if record.name == ACCESS and isinstance(record.args, tuple) and len(record.args) == 5:
+        client, method, path, *rest = record.args
+        record.args = (client, method, str(path).partition("?")[0], *rest)
+    return True
+
+
+def log_uncaught() -> None:
+    """Have warnings, and errors that nobody catches, logged as everything else is."""
+    logging.captureWarnings(capture=True)
+    sys.excepthook = _uncaught
+    threading.excepthook = lambda told: _uncaught(
+        told.exc_type, told.exc_value or told.exc_type(), told.exc_traceback
+    )
+
+
+def _uncaught(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    if not issubclass(kind, KeyboardInterrupt | SystemExit):
+        log.critical("nobody caught this", exc_info=(kind, error, traceback))

@@ -32,7 +32,7 @@ from assistant.environment import (
 )
 from assistant.local import shared_servers
 from assistant.local.paths import state_folder
-from assistant.logs import to_stderr
+from assistant.logs import FORMATS, to_stderr
 from knowledge.identifiers import LOCAL_MODEL
 from knowledge.providers import Provider, from_environment, parse_model_name
 
@@ -167,7 +167,9 @@ _opening_hours: str = env.str("OPENING_HOURS", "")
 EMAIL_URL: str = env.str("EMAIL_URL", "")
 DEFAULT_FROM_EMAIL: str = env.str("EMAIL_FROM", f"docent@{urlsplit(PUBLIC_URL).hostname}")
 
+# Observability.
 LOG_LEVEL: int = env.log_level("LOG_LEVEL", logging.WARNING)
+LOG_FORMAT: str = env.str("LOG_FORMAT", "line", validate=OneOf(FORMATS))
 
 try:
     env.seal()
@@ -230,6 +232,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "conversations.limits.AddressLimit",
+    "assistant.logs.Correlated",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -361,4 +364,4 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "client_name": "docent",
 }
 
-LOGGING = to_stderr(LOG_LEVEL)
+LOGGING = to_stderr(LOG_LEVEL, LOG_FORMAT)

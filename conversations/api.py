@@ -22,6 +22,7 @@ from agents import envelopes
 from agents.attributes import Citation, Source
 from agents.models import Envelope
 from agents.names import Route, Status
+from agents.trace import correlation
 from agents.trace.trace import trace
 from conversations.answers import reply
 from conversations.authentication import key_id
@@ -348,4 +349,5 @@ def owned_turn(request: Request, turn_id: uuid.UUID) -> Envelope:
     get_object_or_404(seen_conversations(request), pk=identity)
     if foreign_turns(identity, bound_to(request.auth)).filter(pk=envelope.pk).exists():
         raise Http404
+    correlation.note(turn=turn_id, conversation=identity)
     return envelope

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_http_methods
 from agents.attributes import Persona
 from agents.models import Envelope
 from agents.names import Status
+from agents.trace import correlation
 from agents.trace.trace import timeline
 from conversations.answers import answer_html, by_marker, mode_sentence, reply, without_sources
 from conversations.errors import (
@@ -326,4 +327,5 @@ def visible_turn(request: HttpRequest, turn: str) -> VisibleTurn:
     except (ValueError, Envelope.DoesNotExist) as error:
         raise Http404 from error
     conversation = visible_conversation(request, str(envelope.conversation_id))
+    correlation.note(turn=envelope.pk, conversation=conversation.pk)
     return VisibleTurn(conversation, envelope)

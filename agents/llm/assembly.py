@@ -30,7 +30,7 @@ REASONS = {
     "sensitive": "content_filter",
     "spii": "content_filter",
 }
-LONGEST_REASON = 20
+LONGEST_REASON, LONGEST_ID = 20, 100
 # Bytes of one event, or of a body without events: what would fill the memory is no reply.
 LONGEST_PART = 4_000_000
 MOST_TOKENS = 2**31 - 1
@@ -139,6 +139,7 @@ class Assembly:
     start: float = field(default_factory=time.monotonic)
     usage: Usage = field(default_factory=Usage)
     finish: str = ""
+    id: str = ""
     first_token_seconds: float | None = None
     _pieces: list[str] = field(default_factory=list)
     _refusal: list[str] = field(default_factory=list)
@@ -158,6 +159,7 @@ class Assembly:
         if not self.has_begun and self.on_begin:
             self.on_begin()
         self.has_begun = True
+        self.id = self.id or storable(_text(chunk.get("id")))[:LONGEST_ID]
         if usage := _dict(chunk, "usage"):
             self.usage = _usage(usage)
         for choice in _dicts(chunk, "choices"):
@@ -189,6 +191,7 @@ class Assembly:
             model=model,
             seconds=time.monotonic() - self.start,
             first_token_seconds=self.first_token_seconds,
+            id=self.id,
             tool_calls=tuple(
                 ToolCall(each["id"] or f"call_{place}", each["name"], storable(each["arguments"]))
                 for place, each in enumerate(self._calls)

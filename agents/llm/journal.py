@@ -45,6 +45,7 @@ RESULT = (
     "seconds",
     "first_token_seconds",
     "created",
+    "response_id",
 )
 
 
@@ -165,6 +166,7 @@ def store_reply(call: ModelCall, reply: Reply, attempts: list[dict[str, Any]]) -
         attempts=attempts,
         seconds=reply.seconds,
         first_token_seconds=reply.first_token_seconds,
+        response_id=reply.id,
     )
 
 

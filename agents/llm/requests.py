@@ -73,6 +73,7 @@ class Reply:
     seconds: float = 0.0
     first_token_seconds: float | None = None
     tool_calls: tuple[ToolCall, ...] = ()
+    id: str = ""  # what the provider calls it; empty: it did not say
 
     @property
     def is_cut(self) -> bool:

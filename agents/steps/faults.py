@@ -7,6 +7,7 @@ import uuid
 from django.utils.timezone import now
 
 from agents.models import Envelope, Fault
+from agents.trace import correlation
 from knowledge.postgres_text import storable
 
 log = logging.getLogger(__name__)
@@ -29,5 +30,15 @@ def record(
     prefix = PREFIXES.get(role, role[:3].upper())
     fault.code = f"{prefix}-{now():%Y-%m-%d}-{fault.pk:05d}"
     fault.save(update_fields=["code"])
-    log.error("%s %s", fault.code, fault.summary)
+    with correlation.about(**_names(role, envelope, step)):
+        # Its traceback is kept: people who read the line find it there.
+        said = {"error_id": fault.code, "fault": error}
+        log.error("%s %s", fault.code, fault.summary, extra=said)
     return fault.code
+
+
+def _names(role: str, envelope: Envelope | None, step: int | None) -> dict[str, object]:
+    names: dict[str, object] = {"role": role}
+    if envelope:
+        names |= {"turn": envelope.pk, "conversation": envelope.conversation_id}
+    return names | ({"step": step} if step else {})

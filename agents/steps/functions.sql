@@ -18,7 +18,7 @@ CREATE OR REPLACE FUNCTION agents_claim_ready(
     of_role text, most integer, by_worker text, lease interval, attempts integer
 ) RETURNS TABLE (
     envelope uuid, number integer, token uuid, attempt integer, payload text,
-    process_count integer, stream text, deadline timestamptz
+    process_count integer, stream text, deadline timestamptz, conversation uuid
 )
 LANGUAGE plpgsql SET enable_sort = off SET enable_seqscan = off AS $$
 DECLARE
@@ -54,7 +54,8 @@ BEGIN
       FROM due, agents_envelope AS turn
      WHERE step.id = due.id AND turn.id = step.envelope_id
     RETURNING turn.id, step.number::integer, step.lease_token, step.attempt::integer,
-              turn.payload::text, turn.process_count, turn.target_list::text, turn.deadline;
+              turn.payload::text, turn.process_count, turn.target_list::text, turn.deadline,
+              turn.conversation_id;
 END $$;
 
 

@@ -53,6 +53,18 @@ class Claim:
     process_count: int
     stream: str
     deadline: datetime
+    conversation_id: uuid.UUID
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What a line of the log says of it; see `agents.trace.correlation`."""
+        return {
+            "conversation": self.conversation_id,
+            "turn": self.envelope_id,
+            "step": self.number,
+            "attempt": self.attempt,
+            "role": self.role,
+        }
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from agents.steps.records import Claim, Conclusion, claim_ready, record, record_
 from agents.steps.step_lease import LEASES, retry_outage
 from agents.tools import toolbox
 from agents.tools.toolbox import Toolbox
+from agents.trace import correlation
 from knowledge.postgres_text import storable
 
 log = logging.getLogger(__name__)
@@ -94,22 +95,24 @@ def _working(claim: Claim) -> Iterator[None]:
 
 
 def _attempt(claim: Claim, work: Work) -> Conclusion | Exception:
-    try:
-        return work(claim)
-    except Exception as error:  # noqa: BLE001 the one broad except: it is recorded
-        return error
+    with correlation.about(**claim.names):
+        try:
+            return work(claim)
+        except Exception as error:  # noqa: BLE001 the one broad except: it is recorded
+            return error
 
 
 def _settle(
     claim: Claim, outcome: Conclusion | Exception, then: Sequence[Command] = ()
 ) -> list[Any]:
     """Finish an attempt or record its failure; return the replies to `then`, if it was sent."""
-    if isinstance(outcome, Conclusion):
-        try:
-            return retry_outage(partial(finish, claim, outcome, then)) or []
-        except REFUSED as error:
-            outcome = error
-    retry_outage(partial(fail, claim, outcome))
+    with correlation.about(**claim.names):
+        if isinstance(outcome, Conclusion):
+            try:
+                return retry_outage(partial(finish, claim, outcome, then)) or []
+            except REFUSED as error:
+                outcome = error
+        retry_outage(partial(fail, claim, outcome))
     return []
 
 

@@ -1,6 +1,7 @@
 """Processes: runs several commands side by side, in one terminal, and stops them together."""
 
 import itertools
+import logging
 import os
 import signal
 import subprocess
@@ -12,11 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
+from django.conf import settings
 from rich.console import Console
 from rich.text import Text
 
 from assistant.local.paths import CHECKOUT
+from assistant.logs import PROCESS
 from knowledge.liveness import environment_of_child
+
+log = logging.getLogger(__name__)
 
 STOP_SECONDS = 10.0
 RESTART_SECONDS = (0.5, 1.0, 2.0, 5.0)
@@ -44,7 +49,7 @@ class Child:
             self.command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | ENVIRONMENT | environment_of_child(),
+            env=os.environ | ENVIRONMENT | {PROCESS: self.name} | environment_of_child(),
             # Its own session: Ctrl-C reaches us, and we stop the children in order.
             start_new_session=True,
         )
@@ -54,6 +59,10 @@ class Child:
 
     def _print(self, output: IO[bytes], console: Console) -> None:
         for line in output:
+            if settings.LOG_FORMAT == "json":
+                # Each says itself whose it is.
+                sys.stderr.write(line.decode(errors="replace"))
+                continue
             text = line.decode(errors="replace").rstrip()
             console.print(Text.assemble((f"{self.name:>8} ", self.colour), text), soft_wrap=True)
 
@@ -87,7 +96,7 @@ def _revive(child: Child, console: Console) -> None:
     pause = RESTART_SECONDS[min(child.deaths, len(RESTART_SECONDS) - 1)]
     if age < pause:
         return
-    console.print(f"[yellow]{child.name} ended with code {child.process.returncode}: restarted[/]")
+    log.warning("%s ended with code %s: restarted", child.name, child.process.returncode)
     child.deaths = 0 if age > STEADY_SECONDS else child.deaths + 1
     child.begin(console)
 

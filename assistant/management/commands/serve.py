@@ -29,8 +29,10 @@ class Command(BaseCommand):
             "assistant.asgi:application",
             host=options["host"],
             port=options["port"],
-            log_level="warning",
             http=BoundedProtocol,
+            # As everything else is logged; whoever asks is a line at INFO.
+            log_config=None,
+            log_level=settings.LOG_LEVEL,
             lifespan="off",
             timeout_graceful_shutdown=5,
             forwarded_allow_ips=settings.TRUSTED_PROXIES,

@@ -60,6 +60,7 @@ def search(expanded: Scripted, begin: Begin) -> Search:
             process_count=1,
             stream="",
             deadline=now() + timedelta(seconds=20),
+            conversation_id=envelope.conversation_id,
         )
         with model_context.model_of(claim) as llm:
             writes = REGISTRY[Role.SEARCH].perform(claim.payload, llm).writes
