@@ -9,13 +9,15 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from agents.steps import events, presence
 from agents.trace import queues
 from agents.trace.metrics import exposition
 from conversations.handover import figures
+from conversations.limits import refusals
+from conversations.stream import open_streams
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +63,9 @@ def missing_parts() -> list[str]:
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
     """Answer Prometheus; no key needed, and nothing in it of what was said."""
-    return HttpResponse(exposition(HandoverCollector()), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+    return HttpResponse(
+        exposition(HandoverCollector(), DoorCollector()), content_type=CONTENT_TYPE_PLAIN_0_0_4
+    )
 
 
 class HandoverCollector(Collector):
@@ -85,3 +89,21 @@ class HandoverCollector(Collector):
             GaugeMetricFamily("docent_handover_oldest_seconds", oldest, value=counted.oldest),
             GaugeMetricFamily("docent_handovers_untold", untold, value=counted.untold),
         ]
+
+
+class DoorCollector(Collector):
+    """Tells who was refused for asking too much, and how many follow events."""
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield the metrics; none when Redis is away, or lets nobody look."""
+        try:
+            counted, streams = refusals(), open_streams()
+        except redis.RedisError:
+            return []
+        refused = CounterMetricFamily(
+            "docent_refused", "Requests that were refused with 429.", labels=["kind"]
+        )
+        for kind, count in counted.items():
+            refused.add_metric([kind], count)
+        about = "Clients that are told of events, in all web processes."
+        return [refused, GaugeMetricFamily("docent_open_streams", about, value=streams)]

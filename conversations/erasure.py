@@ -9,6 +9,7 @@ from django.db.models import Model
 from agents.models import Envelope, Fault, ModelCall, Step, ToolRun
 from agents.names import Status
 from agents.steps import events
+from agents.trace import tally
 from conversations.handover import ring
 from conversations.models import Conversation, Handover, Message, Notification
 from knowledge import versions
@@ -48,6 +49,8 @@ def forget(conversation: Conversation) -> Counter[str]:
         list(known)
         list(Conversation.objects.select_for_update().filter(pk=conversation.pk))
         locked = list(known.all())
+        # What they came to, and what they cost, stays counted.
+        tally.count_ended(turn.pk for turn in locked)
         relied = versions.forget_turns(turn.pk for turn in locked)
         for rows in (turns, Conversation.objects.filter(pk=conversation.pk)):
             deleted.update(rows.delete()[1])

@@ -17,6 +17,7 @@ from agents.attributes import Persona
 from agents.models import Envelope
 from agents.names import Role, Status
 from agents.steps import events, presence
+from agents.trace import correlation
 from conversations import handover, reach
 from conversations.errors import (
     Forgotten,
@@ -35,6 +36,7 @@ from conversations.errors import (
 )
 from conversations.grants import UNBOUND, Bounds
 from conversations.lanes import FOLLOWERS, LANE
+from conversations.limits import note_refusal
 from conversations.models import Assistant, Conversation, Message
 from conversations.turn_memory import recall
 from knowledge.collections import intake
@@ -178,6 +180,7 @@ def _begin(conversation: Conversation, message: Message, memory: dict[str, Any])
     message.turn = envelope = envelopes.start(
         memory, conversation_id=conversation.pk, message_id=message.pk, place=place
     )
+    correlation.note(turn=envelope.pk)
     message.save()
     if is_for_staff:
         envelopes.end(envelope, Status.WITH_STAFF)
@@ -261,11 +264,13 @@ def refuse_too_many(owner: User | None, visitor: str = "") -> int:
         theirs &= Q(turn__memory__key=visitor)
     counts = running.aggregate(all=Count("pk"), theirs=Count("pk", filter=theirs))
     if counts["theirs"] >= settings.MAX_TURNS_PER_KEY:
+        note_refusal("turns")
         raise TooManyTurns(
             f"No more than {settings.MAX_TURNS_PER_KEY:,} of your questions are answered at a "
             f"time. Try again in {TooManyTurns.retry_seconds} seconds."
         )
     if counts["all"] >= settings.MAX_TURNS:
+        note_refusal("turns")
         raise TooManyTurns(
             f"No more than {settings.MAX_TURNS:,} questions are answered at a time. "
             f"Try again in {TooManyTurns.retry_seconds} seconds."
@@ -303,6 +308,7 @@ def _conversation(
         defaults={"user_id": asker.user_id, "assistant": name},
     )
     conversation = Conversation.objects.select_for_update().get(owner=asker.owner, session=session)
+    correlation.note(conversation=conversation.pk)
     if conversation.assistant != name:
         raise OtherAssistant
     if asker.user_id and conversation.user_id != asker.user_id:

@@ -53,6 +53,7 @@ AWAY_SECONDS = 1.0
 # As seldom as that a stream looks whether its key still holds.
 KEY_SECONDS = 5.0
 MOST_STREAMS = 500
+CLIENT_NAME = "docent-stream"
 
 Entry = tuple[str, dict[str, str]]
 Parts = Callable[["Listener"], AsyncIterator[bytes]]
@@ -221,6 +222,8 @@ async def event_stream(
         socket_timeout=LONGEST_BLOCK_MS / 1000 + 5,
         socket_connect_timeout=2,
         decode_responses=True,
+        # By which open streams are counted, in whatever process.
+        client_name=CLIENT_NAME,
     )
     _streams.add(stream)
     try:
@@ -235,6 +238,15 @@ async def event_stream(
     finally:
         _streams.discard(stream)
         await client.aclose()
+
+
+def open_streams() -> int:
+    """Return how many streams are open, in all processes; each has a connection to Redis.
+
+    Raises RedisError.
+    """
+    clients: Any = events.connection().client_list(_type="normal")
+    return sum(client["name"] == CLIENT_NAME for client in clients)
 
 
 def heed_leaving() -> None:

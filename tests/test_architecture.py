@@ -62,7 +62,6 @@ LONELY = {
     "assistant.celery": "Celery looks for it",
     "assistant.connections": "a protocol with limits of its own",
     "assistant.lab.retrieval_chart": "the picture of a measurement",
-    "assistant.logs": "needed by the settings",
     "conversations.notifications": "what is told to other servers, by a process of its own",
     "conversations.conversation_events": "the events of a conversation over HTTP",
     "conversations.assistant_admin": "Django looks for admin.py, which holds another concept",

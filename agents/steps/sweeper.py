@@ -22,7 +22,7 @@ from agents.llm.journal import lose_unheard
 from agents.models import Envelope, Step
 from agents.names import Role, Status
 from agents.steps import doorbell, events, presence
-from agents.trace import queues
+from agents.trace import queues, tally
 from knowledge import liveness
 from knowledge.identifiers import INGEST_QUEUE
 from knowledge.ingestion import jobs, multilingual
@@ -46,6 +46,7 @@ def run() -> None:
             if any(counts.values()):
                 swept = ", ".join(f"{count} {duty}" for duty, count in counts.items() if count)
                 log.warning("swept: %s", swept)
+            tally.count_ended()
             report_deaf()
         except Error as error:
             log.warning("PostgreSQL is away: %s", error)

@@ -1,4 +1,7 @@
-"""Metrics: queues, turns under way and servers, as pages and Prometheus are shown them."""
+"""Metrics: queues, turns under way and servers, as pages and Prometheus are shown them.
+
+What turns came to, and what that took and cost, is counted in `agents.trace.tally`.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -6,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import Error
+from django.db.models import Count
 from django.utils.timezone import now
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
@@ -16,8 +20,10 @@ from agents.models import Envelope
 from agents.names import Status
 from agents.steps import presence
 from agents.tools.tool import ToolOutcome
+from agents.trace import tally
 from agents.trace.queues import WINDOW, Queue, State, all_queues, announcements
 from agents.trace.tool_use import tool_figures
+from knowledge.models import Ingest
 
 
 @dataclass(frozen=True)
@@ -71,12 +77,14 @@ class OverviewCollector(Collector):
         )
         try:
             state = overview()
+            counted = [_of_ingests(), *tally.families()]
         except Error:
             servers.add_metric(["postgresql"], 0)
             return [servers]
         servers.add_metric(["postgresql"], 1)
         servers.add_metric(["redis"], int(state.redis))
-        return [servers, *_of_turns(state), *_of_queues(state.queues), *_of_tools(state.tools)]
+        present = (*_of_turns(state), *_of_queues(state.queues), *_of_tools(state.tools))
+        return [servers, *present, *counted]
 
 
 def exposition(*others: Collector) -> bytes:
@@ -120,6 +128,17 @@ def _of_queues(queues: list[Queue]) -> Iterator[Metric]:
                 if seconds is not None:
                     family.add_metric([queue.name, quantile], seconds)
     yield from (steps, oldest, consumers, deaf, done, failed, degraded, wait, run)
+
+
+def _of_ingests() -> Metric:
+    jobs = GaugeMetricFamily(
+        "docent_ingest_jobs", "Jobs that took documents in, by where they stand.", labels=["status"]
+    )
+    rows: Any = Ingest.objects.order_by().values_list("status").annotate(Count("pk"))
+    counts = dict(rows)
+    for status in Ingest.Status:
+        jobs.add_metric([status], counts.get(status, 0))
+    return jobs
 
 
 def _of_tools(rows: list[dict[str, Any]]) -> Iterator[Metric]:
