@@ -17,6 +17,7 @@ from agents import envelopes
 from agents.models import Envelope
 from agents.steps import events, presence
 from assistant.environment import broker_url
+from conversations.lanes import LANE
 from tests.parsers import lasting_parsers
 from tests.scheduling import Scheduling
 from tests.scripted import Scripted, scripted
@@ -133,6 +134,12 @@ def nobody_listens(own_redis: None) -> None:
     """No worker of another test is announced."""
     for key in events.connection().scan_iter(presence.KEY_PREFIX + "*"):
         events.connection().delete(key)
+
+
+@pytest.fixture(autouse=True)
+def no_lane() -> None:
+    """No request is at hand: those of Django's test client leave theirs in this thread."""
+    LANE.set(None)
 
 
 @pytest.fixture
