@@ -83,9 +83,8 @@ class UsageView(APIView):
     @extend_schema(parameters=[UsageQuery], responses=UsageFigures)
     def get(self, request: Request) -> Response:
         """Return the figures between two days, by day, role, model or owner."""
-        query = UsageQuery(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        return Response(UsageFigures(figures(**query.validated_data)).data)
+        query = UsageQuery.read(request.query_params)
+        return Response(UsageFigures(figures(**query)).data)
 
 
 def _seconds(source: str, about: str) -> serializers.FloatField:

@@ -7,7 +7,6 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
-from rest_framework.generics import ListAPIView
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,7 +17,8 @@ from conversations.errors import UnknownMessage
 from conversations.inbox import ACTIONS, CHANGE, ORDER, VIEW, Box, act, box
 from conversations.models import Handover
 from knowledge.api.access import ScopePermission
-from knowledge.api.sent import Sent
+from knowledge.api.lists import ListView
+from knowledge.api.sent import PagesQuery, Sent
 from knowledge.identifiers import Scope
 
 
@@ -31,7 +31,7 @@ class MayAnswer(BasePermission):
         return bool(request.user.has_perm(right))
 
 
-class HandoverQuery(Sent):
+class HandoverQuery(PagesQuery):
     """The query of `GET /api/admin/handovers/`."""
 
     box = serializers.ChoiceField(
@@ -80,12 +80,13 @@ class HandoverAction(Sent):
     )
 
 
-class HandoversView(ListAPIView[Handover]):
+class HandoversView(ListView[Handover]):
     """The inbox: who has waited longest comes first."""
 
     scope = Scope.ADMIN
     permission_classes = (ScopePermission, MayAnswer)
     serializer_class = HandoverSerializer
+    query_form = HandoverQuery
 
     @extend_schema(parameters=[HandoverQuery])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -94,9 +95,7 @@ class HandoversView(ListAPIView[Handover]):
 
     def get_queryset(self) -> QuerySet[Handover]:
         """Return what is in the box."""
-        query = HandoverQuery(data=self.request.query_params)
-        query.is_valid(raise_exception=True)
-        chosen = box(query.validated_data.get("box"), self.request.user)
+        chosen = box(self.query.get("box"), self.request.user)
         return _seen(self.request).filter(chosen).order_by(*ORDER, "pk")
 
 
@@ -124,9 +123,7 @@ class HandoverView(APIView):
     )
     def post(self, request: Request, handover_id: int) -> Response:
         """Take it, release it, say something to its user, give it back, or close it."""
-        body = HandoverAction(data=request.data)
-        body.is_valid(raise_exception=True)
-        values: dict[str, Any] = body.validated_data
+        values = HandoverAction.read(request.data)
         row = _row(request, handover_id)
         text, note = values.get("text", ""), values.get("note", "")
         seen = None

@@ -53,7 +53,7 @@ def search_context(form: QueryDict) -> dict[str, Any]:
     }
     if "q" not in form:
         return context
-    query = SearchQuery(data={**form.dict(), "collection": form.getlist("collection")})
+    query = SearchQuery(data=form)
     if not query.is_valid():
         errors = {name: error_messages(problems) for name, problems in query.errors.items()}
         return context | {"errors": errors}

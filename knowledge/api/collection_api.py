@@ -3,10 +3,13 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.generics import ListAPIView, RetrieveAPIView
+from rest_framework.generics import RetrieveAPIView
 
 from knowledge.api.access import reach_of
+from knowledge.api.lists import ListView
+from knowledge.api.sent import PagesQuery
 from knowledge.collections import with_sizes
 from knowledge.identifiers import Scope
 from knowledge.models import Collection, Receipt
@@ -76,7 +79,7 @@ class ReceiptSerializer(serializers.ModelSerializer[Receipt]):
         read_only_fields = fields
 
 
-class CollectionsView(ListAPIView[Collection]):
+class CollectionsView(ListView[Collection]):
     """The collections with their sizes."""
 
     scope = Scope.DOCUMENTS
@@ -87,16 +90,29 @@ class CollectionsView(ListAPIView[Collection]):
         return reach_of(self.request).within(with_sizes(Collection.objects.all()), "name")
 
 
-class ReceiptsView(ListAPIView[Receipt]):
+class ReceiptsQuery(PagesQuery):
+    """What may stand behind `?` where receipts are listed."""
+
+    collection = serializers.CharField(
+        required=False, max_length=1000, help_text="Only of this one."
+    )
+    since = serializers.DateTimeField(required=False, help_text="Only of then or later.")
+    until = serializers.DateTimeField(required=False, help_text="Only of before then.")
+
+
+@extend_schema(parameters=[ReceiptsQuery])
+class ReceiptsView(ListView[Receipt]):
     """Receipts of what was deleted, the latest first."""
 
     scope = Scope.DOCUMENTS
     serializer_class = ReceiptSerializer
+    query_form = ReceiptsQuery
+    chosen_by = {"collection": "collection", "since": "created__gte", "until": "created__lt"}
     queryset = Receipt.objects.all()
 
     def get_queryset(self) -> QuerySet[Receipt]:
         """Of collections that the key reaches."""
-        return reach_of(self.request).within(super().get_queryset(), "collection")
+        return self.choose(reach_of(self.request).within(super().get_queryset(), "collection"))
 
 
 class ReceiptView(RetrieveAPIView[Receipt]):

@@ -12,10 +12,10 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
-from rest_framework.generics import ListAPIView, RetrieveAPIView
+from rest_framework.generics import RetrieveAPIView
 from rest_framework.parsers import JSONParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -24,7 +24,8 @@ from rest_framework.views import APIView
 from knowledge.api.access import EVERYTHING, reach_of
 from knowledge.api.collection_api import ReceiptSerializer
 from knowledge.api.ingest_api import IngestDetail, ingest_response
-from knowledge.api.sent import Sent
+from knowledge.api.lists import ListView
+from knowledge.api.sent import PagesQuery, Sent
 from knowledge.collections import DEFAULT_COLLECTION, collections_named, count
 from knowledge.errors import Unreadable
 from knowledge.identifiers import Scope
@@ -135,7 +136,7 @@ class AnswerSerializer(serializers.ModelSerializer[Reliance]):
         fields = ("turn", "version", "created")
 
 
-class AnswersQuery(Sent):
+class AnswersQuery(PagesQuery):
     """What may stand behind `?` where answers are listed."""
 
     version = serializers.IntegerField(
@@ -199,6 +200,7 @@ def _names() -> serializers.ListField:
 class SentDocument(Sent):
     """A document; what it has beside these fields is left out, with a warning."""
 
+    takes_more = True
     content = serializers.CharField(trim_whitespace=False, help_text="Its text, as Markdown.")
     title = serializers.CharField(required=False, allow_blank=True)
     source = serializers.CharField(  # type: ignore[assignment]  # a field of that name
@@ -222,6 +224,8 @@ class WrappedDocument(Intake):
 class PlainDocument(Intake, SentDocument):
     """A document whose fields stand at the top."""
 
+    takes_more = True
+
 
 # What tells them apart → what is sent.
 UPLOADS: dict[str, type[Intake]] = {
@@ -241,9 +245,7 @@ def read_upload(data: Any) -> tuple[str, dict[str, Any]]:
     if len(named) != 1:
         raise ValidationError("Send one or more files, or a url, or a document with its content.")
     (field,) = named
-    body = UPLOADS[field](data=data)
-    body.is_valid(raise_exception=True)
-    upload: dict[str, Any] = body.validated_data
+    upload = UPLOADS[field].read(data)
     # As it was sent: what is left out of it is told with its ingest.
     if field == "document":
         upload["document"] = data["document"]
@@ -264,25 +266,39 @@ def find_document(request: Request, pk: str) -> Document:
     return get_object_or_404(reach_of(request).within(Document.objects.defer("content")), pk=pk)
 
 
-class DocumentsView(ListAPIView[Document]):
+class DocumentsQuery(PagesQuery):
+    """What may stand behind `?` where documents are listed."""
+
+    collection = serializers.CharField(required=False, help_text="Only of this one.")
+    language = serializers.CharField(
+        required=False, max_length=16, help_text="Only in this language, such as en."
+    )
+    source = serializers.CharField(  # type: ignore[assignment]  # a field of that name
+        required=False, max_length=2000, help_text="Only the one from this place."
+    )
+    since = serializers.DateTimeField(
+        required=False, help_text="Only those that were taken in or changed then or later."
+    )
+
+
+class DocumentsView(ListView[Document]):
     """The documents, and the way in for new ones."""
 
     scope = Scope.DOCUMENTS
     parser_classes = (MultiPartParser, JSONParser)
     serializer_class = DocumentSerializer
+    query_form = DocumentsQuery
+    chosen_by = {"language": "language", "source": "source", "since": "updated__gte"}
 
     def get_queryset(self) -> QuerySet[Document]:
-        """Those that the key reaches, or those of `?collection=`, without their texts."""
-        name = self.request.query_params.get("collection")
-        queryset = documents(self.request).defer("content")
-        if not name:
-            return queryset
-        reach_of(self.request).check([name])
-        return queryset.filter(collection__in=collections_named([name]))
+        """Those that the key reaches, or those chosen of them, without their texts."""
+        queryset = self.choose(documents(self.request).defer("content"))
+        if name := self.query.get("collection"):
+            reach_of(self.request).check([name])
+            queryset = queryset.filter(collection__in=collections_named([name]))
+        return queryset
 
-    @extend_schema(
-        parameters=[OpenApiParameter("collection", str, description="Only of this one.")]
-    )
+    @extend_schema(parameters=[DocumentsQuery])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """List documents, fifty a page."""
         return super().get(request, *args, **kwargs)
@@ -373,7 +389,7 @@ def document_identity(document: Any) -> str:
     return str(fields.get("source") or fields.get("title") or json.dumps(document))
 
 
-class ChunksView(ListAPIView[Chunk]):
+class ChunksView(ListView[Chunk]):
     """The chunks of a document in the order of its text."""
 
     scope = Scope.DOCUMENTS
@@ -414,19 +430,19 @@ class VersionView(APIView):
 
 
 @extend_schema(parameters=[AnswersQuery])
-class AnswersView(ListAPIView[Reliance]):
+class AnswersView(ListView[Reliance]):
     """The answers that cited a document, the latest first, also after it was deleted."""
 
     scope = Scope.DOCUMENTS
     serializer_class = AnswerSerializer
+    query_form = AnswersQuery
+    chosen_by = {"version": "version"}
     queryset = Reliance.objects.none()
 
     def get_queryset(self) -> QuerySet[Reliance]:
         """Those of the document in the address, or of `?version=` of it."""
-        query = AnswersQuery(data=self.request.query_params)
-        query.is_valid(raise_exception=True)
         answers = Reliance.objects.filter(document=self.kwargs["pk"])
         # Of one that was deleted nobody knows which collection it was in.
         if reach_of(self.request) != EVERYTHING or not answers.exists():
             find_document(self.request, self.kwargs["pk"])
-        return answers.filter(**query.validated_data).order_by("-created", "pk")
+        return self.choose(answers).order_by("-created", "pk")

@@ -13,13 +13,13 @@ from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, ValidationError
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from knowledge.api.access import reach_of
-from knowledge.api.sent import Pages, PagesQuery, Sent
+from knowledge.api.lists import ListView
+from knowledge.api.sent import Pages, PagesQuery
 from knowledge.collections import collections_named
 from knowledge.identifiers import Scope
 from knowledge.ingestion import jobs
@@ -113,7 +113,7 @@ class ItemsQuery(PagesQuery):
     )
 
 
-class IngestsQuery(Sent):
+class IngestsQuery(PagesQuery):
     """What may stand behind `?` where jobs are listed."""
 
     collection = serializers.CharField(required=False, help_text="Only of this one.")
@@ -181,11 +181,10 @@ def raise_failure(job: Ingest, field: str) -> None:
 
 def ingest_detail(job: Ingest, request: Request) -> dict[str, Any]:
     """Return the job with its progress and the page of its items that `?page=` asks for."""
-    query = ItemsQuery(data=request.query_params)
-    query.is_valid(raise_exception=True)
+    query = ItemsQuery.read(request.query_params)
     items = job.items.defer("body")
-    if "status" in query.validated_data:
-        items = items.filter(status=query.validated_data["status"])
+    if "status" in query:
+        items = items.filter(status=query["status"])
     pages = Pages()
     page = pages.paginate_queryset(items, request)
     item_page = pages.get_paginated_response(ItemSerializer(page, many=True).data).data
@@ -201,24 +200,23 @@ def ingest_detail(job: Ingest, request: Request) -> dict[str, Any]:
 
 
 @extend_schema(parameters=[IngestsQuery])
-class IngestsView(ListAPIView[Ingest]):
+class IngestsView(ListView[Ingest]):
     """The jobs, the latest first."""
 
     scope = Scope.DOCUMENTS
     serializer_class = IngestSerializer
+    query_form = IngestsQuery
+    chosen_by = {"status": "status"}
     queryset = Ingest.objects.none()  # tells the schema what it is about
 
     def get_queryset(self) -> QuerySet[Ingest]:
         """Those of collections that the key reaches, or those asked for."""
-        query = IngestsQuery(data=self.request.query_params)
-        query.is_valid(raise_exception=True)
-        filters = query.validated_data
         reach = reach_of(self.request)
-        ingests = reach.within(Ingest.objects.select_related("collection"))
-        if "collection" in filters:
-            reach.check([filters["collection"]])
-            ingests = ingests.filter(collection__in=collections_named([filters["collection"]]))
-        return ingests.filter(status=filters["status"]) if "status" in filters else ingests
+        ingests = self.choose(reach.within(Ingest.objects.select_related("collection")))
+        if name := self.query.get("collection"):
+            reach.check([name])
+            ingests = ingests.filter(collection__in=collections_named([name]))
+        return ingests
 
 
 class IngestView(APIView):

@@ -152,11 +152,10 @@ class SearchView(APIView):
     @extend_schema(operation_id="search", parameters=[SearchQuery], responses=SearchAnswer)
     def get(self, request: Request) -> Response:
         """Return the passages for a question, with `explain` also what was dropped and why."""
-        query = SearchQuery(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        asked = query.validated_data | within_reach(request, query.validated_data)
+        query = SearchQuery.read(request.query_params)
+        asked = query | within_reach(request, query)
         result = run_search(asked, reuse=f"user:{request.user.pk}/")
-        distance = query.validated_data["neighbours"]
+        distance = query["neighbours"]
         surroundings = neighbours(
             (passage.chunk_id for passage in result.passages if distance), distance=distance
         )

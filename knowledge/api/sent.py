@@ -5,7 +5,7 @@ is empty in a query as if it were not there.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.http import QueryDict
@@ -31,13 +31,32 @@ USUAL_SIZE, LARGEST_SIZE = 50, 200
 LAST_PAGE = 2**31 - 1
 
 
+# Of the names that nobody knows, so many are told, and so much of each.
+UNKNOWN_TOLD, NAME_TOLD = 5, 40
+
+
 class Sent(serializers.Serializer[Any]):
-    """A body or a query; each value has to be of the kind that the schema says."""
+    """A body or a query; each value has to be of the kind that the schema says.
+
+    A name that is not known is refused: what is misspelt would silently do nothing.
+    """
+
+    takes_more = False
+
+    @classmethod
+    def read(cls, data: Any) -> dict[str, Any]:
+        """Return what was sent, read. Raises ValidationError by field."""
+        sent = cls(data=data)
+        sent.is_valid(raise_exception=True)
+        values: dict[str, Any] = sent.validated_data
+        return values
 
     def to_internal_value(self, data: Any) -> Any:
         """Return what was sent, read. Raises ValidationError by field."""
         if not isinstance(data, Mapping):
             return super().to_internal_value(data)
+        if not self.takes_more:
+            self._refuse_unknown(data.keys() - self.fields.keys())
         is_form = isinstance(data, QueryDict)
         values = self._of_form(data) if is_form else dict(data)
         problems: dict[str, Any] = {}
@@ -49,6 +68,11 @@ class Sent(serializers.Serializer[Any]):
         if problems:
             raise ValidationError(problems)
         return super().to_internal_value(values)
+
+    def _refuse_unknown(self, names: Iterable[str]) -> None:
+        told = f"This is not known here; these are: {', '.join(sorted(self.fields))}."
+        if unknown := sorted(names)[:UNKNOWN_TOLD]:
+            raise ValidationError({name[:NAME_TOLD]: [told] for name in unknown})
 
     def _of_form(self, data: Any) -> dict[str, Any]:
         """Return a form or a query as if it were JSON: what may be repeated as a list."""
@@ -91,8 +115,10 @@ class Pages(PageNumberPagination):
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
         """Return the page that is asked for. Raises ValidationError, and NotFound past the last."""
-        query = PagesQuery(data=request.query_params)
-        query.is_valid(raise_exception=True)
+        given = request.query_params.copy()
+        for name in given.keys() - PagesQuery().fields.keys():
+            del given[name]
+        PagesQuery.read(given)
         return super().paginate_queryset(queryset, request, view)
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:

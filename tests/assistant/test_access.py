@@ -187,21 +187,21 @@ def test_its_owner_comes_in(operation: Operation, ann: User, client: Client) -> 
 @pytest.mark.usefixtures("ann")
 @pytest.mark.parametrize("name", ["handbook", "nowhere", "a\x00b"])
 @pytest.mark.parametrize(
-    ("method", "where", "field"),
+    ("method", "where", "body"),
     [
-        ("post", "/api/chat/", "collections"),
-        ("post", "/api/documents/", "collection"),
-        ("get", "/api/documents/", "collection"),
-        ("get", "/api/ingests/", "collection"),
-        ("get", "/api/search/", "collection"),
+        ("post", "/api/chat/", {"message": "Days?", "wait": False, "collections": []}),
+        ("post", "/api/conversations/", {"collections": []}),
+        ("post", "/api/documents/", {"content": "Days.", "wait": False, "collection": ""}),
+        ("get", "/api/documents/", {"collection": ""}),
+        ("get", "/api/ingests/", {"collection": ""}),
+        ("get", "/api/search/", {"q": "days", "collection": ""}),
     ],
 )
 def test_a_collection_out_of_reach_is_not_found_and_no_other_is_named(
-    method: str, where: str, field: str, name: str, ann: User, client: Client
+    method: str, where: str, body: dict[str, Any], name: str, ann: User, client: Client
 ) -> None:
-    body = {"q": "days", "message": "Days?", "content": "Days.", "wait": False}
     headers = factories.key(ann, scopes=["chat", "documents"], collections=[OTHER])
-    asked = body | {field: [name] if field == "collections" else name}
+    asked = body | ({"collections": [name]} if "collections" in body else {"collection": name})
     operation = Operation(method, "", where, (), None)
     answer = send(client, operation, where, headers, **asked)
     unusable = {HTTPStatus.BAD_REQUEST} if "\x00" in name else set()
