@@ -311,6 +311,7 @@ SPECTACULAR_SETTINGS = {
     # What is sent and what is answered differ in what may be left out.
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
+        "ConversationStatus": "conversations.models.Conversation.Status",
         "HandoverReason": "conversations.models.Handover.Why",
         "IngestStatus": "knowledge.models.Ingest.Status",
         "ItemKind": "knowledge.models.Item.Kind",

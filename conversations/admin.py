@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
-from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
+from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -20,6 +20,7 @@ from conversations.erasure import forget
 from conversations.errors import RefusedHandover
 from conversations.inbox import CHANGE, OPEN, HandoverAdmin, shown
 from conversations.models import Conversation, Handover, Message
+from conversations.services import with_beginnings
 from knowledge.read_only_admin import RecordAdmin
 
 __all__ = ("AssistantAdmin", "ConversationAdmin")
@@ -53,11 +54,7 @@ class ConversationAdmin(RecordAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
         """Conversations with their first words and how much was said."""
-        first = Message.objects.filter(conversation=OuterRef("pk")).order_by("created")
-        conversations: QuerySet[Conversation] = super().get_queryset(request)
-        return conversations.annotate(
-            first_words=Subquery(first.values("text")[:1]), message_count=_messages()
-        )
+        return with_beginnings(super().get_queryset(request))
 
     def record(self, row: Any) -> dict[str, Any]:
         """Return the conversation with its messages, and the turn of each."""
@@ -107,7 +104,7 @@ class ConversationAdmin(RecordAdmin):
     @display(description="Messages", ordering="message_count")
     def said(self, conversation: Any) -> int:
         """Number of messages."""
-        return int(conversation.message_count or 0)
+        return int(conversation.message_count)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Whoever may delete conversations."""
@@ -132,9 +129,3 @@ class ConversationAdmin(RecordAdmin):
         }
         lines = [f"{counts['messages']} messages", f"{counts['turns']} turns with their traces"]
         return lines, counts, set(), []
-
-
-def _messages() -> Subquery:
-    """Count apart from the main query, where joins of filters would multiply it."""
-    messages = Message.objects.filter(conversation=OuterRef("pk")).order_by()
-    return Subquery(messages.values("conversation").annotate(n=Count("pk")).values("n"))

@@ -2,11 +2,10 @@
 
 import re
 import uuid
-from datetime import datetime
 from typing import Any, Literal
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -26,9 +25,9 @@ from agents.trace import correlation
 from agents.trace.trace import trace
 from conversations.answers import reply
 from conversations.authentication import key_id
-from conversations.models import Conversation, Message
+from conversations.models import Conversation
 from conversations.reach import bound_to, foreign_turns
-from conversations.services import Asker, Filters, ask, messages_after, wait
+from conversations.services import Asker, Filters, ask, wait
 from knowledge.api.access import may
 from knowledge.api.sent import Sent
 from knowledge.identifiers import Scope
@@ -36,29 +35,49 @@ from knowledge.identifiers import Scope
 SESSION = re.compile(r"^[\w.:-]{1,64}\Z")
 # In a list of a body: collections, languages.
 MOST_NAMES = 50
-# Messages that are told at once.
-PAGE = 100
+IDEMPOTENCY = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="1 to 200 printable ASCII characters. Sent again with the same key, a request "
+    "changes nothing and gets the first answer.",
+)
 
 
-class ChatRequest(Sent):
-    """The body of `POST /api/chat/`."""
+class ConversationForm(Sent):
+    """With whom, from what and for whom a conversation is."""
 
-    message = serializers.CharField(
-        allow_blank=True, trim_whitespace=False, help_text="What the user says."
-    )
     session_id = serializers.RegexField(
         SESSION,
         required=False,
-        help_text="Continues your conversation of this name, or begins it.",
+        help_text="Your own name for the conversation: continues it, or begins it.",
         error_messages={"invalid": "Use 1 to 64 letters, digits, '.', ':', '_' or '-'."},
     )
-    user_id = serializers.CharField(required=False, max_length=128, allow_blank=True)
+    user_id = serializers.CharField(
+        required=False,
+        max_length=128,
+        allow_blank=True,
+        help_text="For whom you ask, as you know them. A conversation stays with the one it began "
+        "for.",
+    )
     collections = serializers.ListField(
         child=serializers.CharField(max_length=63),
         required=False,
         max_length=MOST_NAMES,
         help_text="Names of the collections to answer from; left out: all that your key reaches.",
     )
+    assistant = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=63,
+        help_text="Name of the assistant to ask, if there are several. A conversation stays with "
+        "the one it began with, and a key that is bound to one reaches only that.",
+    )
+
+
+class MessageForm(Sent):
+    """From which documents one message is answered."""
+
     languages = serializers.ListField(
         child=serializers.CharField(max_length=16),
         required=False,
@@ -70,12 +89,18 @@ class ChatRequest(Sent):
         allow_blank=True,
         help_text="Answer it from documents for this audience, and those for everybody, only.",
     )
-    assistant = serializers.CharField(
-        required=False,
-        allow_blank=True,
-        max_length=63,
-        help_text="Name of the assistant to ask, if there are several. A conversation stays with "
-        "the one it began with, and a key that is bound to one reaches only that.",
+
+    @staticmethod
+    def filters(values: dict[str, Any]) -> Filters:
+        """Return what the documents must meet. Raises UnusableFilter."""
+        return Filters(values.get("languages", ()), values.get("audience", ""))
+
+
+class ChatRequest(MessageForm, ConversationForm):
+    """The body of `POST /api/chat/`."""
+
+    message = serializers.CharField(
+        allow_blank=True, trim_whitespace=False, help_text="What the user says."
     )
     wait = serializers.BooleanField(
         default=True, help_text="False: answer at once with the turn's id."
@@ -140,28 +165,19 @@ class ChatView(APIView):
         operation_id="ask",
         request=ChatRequest,
         responses={200: Reply, 202: Reply},
-        parameters=[
-            OpenApiParameter(
-                "Idempotency-Key",
-                str,
-                OpenApiParameter.HEADER,
-                description="Sent again with the same key, a message begins no other turn.",
-            )
-        ],
+        parameters=[IDEMPOTENCY],
         examples=[ASKED, ASKED_OF_ONE],
     )
     def post(self, request: Request) -> Response:
         """Answer a message from the documents."""
-        body = ChatRequest(data=request.data)
-        body.is_valid(raise_exception=True)
-        values: dict[str, Any] = body.validated_data
+        values = ChatRequest.read(request.data)
         envelope = ask(
             values["message"],
             asker(request, values.get("user_id", "")),
             session=values.get("session_id", ""),
             assistant=values.get("assistant", ""),
             collections=values.get("collections", ()),
-            filters=Filters(values.get("languages", ()), values.get("audience", "")),
+            filters=MessageForm.filters(values),
             idempotency_key=request.headers.get("Idempotency-Key", ""),
         )
         if not values["wait"]:
@@ -179,96 +195,6 @@ class TurnView(APIView):
     def get(self, request: Request, turn_id: uuid.UUID) -> Response:
         """Return the turn in the shape of `POST /api/chat/`."""
         return Response(reply(owned_turn(request, turn_id)))
-
-
-class MessagesQuery(Sent):
-    """The query of `GET /api/conversations/{id}/messages/`."""
-
-    after = serializers.UUIDField(
-        required=False, help_text="Id of the last message that you have; left out: from the first."
-    )
-
-
-class SaidMessage(BaseModel):
-    """One message, as its user sees it."""
-
-    id: uuid.UUID
-    author: Message.Author
-    text: str
-    time: datetime
-    turn_id: uuid.UUID | None
-
-
-class SaidMessages(BaseModel):
-    """Messages of a conversation, oldest first."""
-
-    conversation_id: uuid.UUID
-    session_id: str
-    status: Conversation.Status
-    messages: list[SaidMessage]
-    more: bool
-
-
-class MessagesView(APIView):
-    """What was said in a conversation, by its user, the assistant and staff."""
-
-    scope = Scope.CHAT
-
-    @extend_schema(
-        parameters=[MessagesQuery],
-        responses=SaidMessages,
-        examples=[
-            OpenApiExample(
-                "With staff",
-                {
-                    "conversation_id": "0f7c2f6e-4f39-4a44-9a50-3a1d9c1c3f10",
-                    "session_id": "visitor-17",
-                    "status": "with_staff",
-                    "messages": [
-                        {
-                            "id": "6c2b7a8e-6d7e-4f0b-8b5e-3f1f0a4e9d21",
-                            "author": "staff",
-                            "text": "Hello, which invoice is it about?",
-                            "time": "2026-11-23T09:12:00Z",
-                            "turn_id": None,
-                        }
-                    ],
-                    "more": False,
-                },
-                response_only=True,
-            )
-        ],
-    )
-    def get(self, request: Request, name: str) -> Response:
-        """Return at most 100 messages, from the first or after one; `more` says if others follow.
-
-        A conversation is named by its `session_id` or its id. `status` is `with_staff` while a
-        person answers in it.
-        """
-        query = MessagesQuery(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        conversation = owned_conversation(request, name)
-        after = query.validated_data.get("after")
-        found = messages_after(conversation, after, most=PAGE + 1)
-        said = SaidMessages(
-            conversation_id=conversation.pk,
-            session_id=conversation.session,
-            status=Conversation.Status(conversation.status),
-            messages=[said_message(message) for message in found[:PAGE]],
-            more=len(found) > PAGE,
-        )
-        return Response(said.model_dump(mode="json"))
-
-
-def said_message(message: Message) -> SaidMessage:
-    """Return a message as its user sees it."""
-    return SaidMessage(
-        id=message.pk,
-        author=Message.Author(message.role),
-        text=message.text,
-        time=message.created,
-        turn_id=message.turn_id,
-    )
 
 
 class TraceView(APIView):
@@ -314,17 +240,21 @@ def owned_conversation(request: Request, name: str) -> Conversation:
 
     With the scope admin any, by its id; with a key that is bound, only what it reaches.
     """
-    seen = seen_conversations(request)
+    reached = reached_conversations(request)
     session = name if SESSION.match(name) else ""
-    conversation = seen.filter(owner=owner(request), session=session).first()
+    conversation = reached.filter(owner=owner(request), session=session).first()
     if conversation is None:
         try:
-            conversation = get_object_or_404(seen, pk=uuid.UUID(name))
+            conversation = get_object_or_404(reached, pk=uuid.UUID(name))
         except ValueError as error:
             raise Http404 from error
-    if foreign_turns(conversation.pk, bound_to(request.auth)).exists():
-        raise Http404
     return conversation
+
+
+def reached_conversations(request: Request) -> QuerySet[Conversation]:
+    """Return those seen in which no document was told of that the key does not reach."""
+    foreign = foreign_turns(OuterRef("pk"), bound_to(request.auth))
+    return seen_conversations(request).exclude(Exists(foreign))
 
 
 def seen_conversations(request: Request) -> QuerySet[Conversation]:

@@ -24,8 +24,9 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from conversations import page
-from conversations.api import MessagesQuery, owned_conversation, said_message
+from conversations.api import owned_conversation
 from conversations.authentication import key_of
+from conversations.conversation_api import MessagesQuery, said_message
 from conversations.errors import UnknownMessage
 from conversations.handover import UNENDED, bell
 from conversations.models import Conversation, Message
@@ -95,9 +96,7 @@ def _last_heard(request: Request) -> uuid.UUID | None:
             return uuid.UUID(header)
         except ValueError as error:
             raise ValidationError({"Last-Event-ID": "Send the id of a message."}) from error
-    query = MessagesQuery(data=request.query_params)
-    query.is_valid(raise_exception=True)
-    after: uuid.UUID | None = query.validated_data.get("after")
+    after: uuid.UUID | None = MessagesQuery.read(request.query_params).get("after")
     return after
 
 

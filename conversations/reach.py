@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Sequence
 
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet
 from knox.models import AuthToken
 
 from agents.models import Envelope
@@ -110,7 +110,7 @@ def searched(
     return own or list(bound.collections or (assistant.collections if assistant else ()))
 
 
-def foreign_turns(conversation_id: uuid.UUID, bound: Bounds) -> QuerySet[Envelope]:
+def foreign_turns(conversation_id: uuid.UUID | OuterRef, bound: Bounds) -> QuerySet[Envelope]:
     """Return the turns of a conversation that looked at documents out of reach of a key."""
     turns = Envelope.objects.filter(conversation_id=conversation_id)
     if not bound.collections:

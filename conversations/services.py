@@ -9,7 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.db.models import Count, Q
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils.timezone import now
 
 from agents import envelopes
@@ -127,7 +128,7 @@ def ask(
     if not _with_staff(asker, session):
         _refuse_unready(answering, chosen, bound)
     with transaction.atomic():
-        conversation = _conversation(asker, session, answering, brought.said)
+        conversation, _ = _conversation(asker, session, answering, brought.said)
         if earlier := _taken(asker, session, idempotency_key, text):
             return earlier
         if conversation.status == Conversation.Status.RUNNING:
@@ -142,6 +143,31 @@ def ask(
         key = idempotency_key or None
         message = conversation.message(Message.Author.USER, text, idempotency_key=key)
         return _begin(conversation, message, memory)
+
+
+def begin(
+    asker: Asker,
+    *,
+    session: str = "",
+    assistant: str = "",
+    collections: Sequence[str] = (),
+    idempotency_key: str = "",
+) -> tuple[Conversation, bool]:
+    """Return a conversation in which nothing was said yet, and True; or the one of this name.
+
+    The arguments are those of `ask`, which holds to the same. Raises a ConversationError before
+    anything is kept.
+    """
+    _refuse_unusable(idempotency_key)
+    session = session or _session_of(idempotency_key)
+    answering = reach.chosen(assistant, asker.bound, begun_with(asker, session))
+    _refuse_foreign(asker, session)
+    chosen = reach.chosen_collections(answering, collections, asker.bound)
+    with transaction.atomic():
+        conversation, begins = _conversation(asker, session, answering)
+        if chosen:
+            conversation.collections.set(chosen)
+    return conversation, begins
 
 
 def _refuse_foreign(asker: Asker, session: str) -> None:
@@ -205,8 +231,7 @@ def _taken(asker: Asker, session: str, key: str, text: str) -> Envelope | None:
     """
     if not key:
         return None
-    if len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
-        raise UnusableKey
+    _refuse_unusable(key)
     sent = Message.objects.filter(
         conversation__owner=asker.owner, conversation__session=session, idempotency_key=key
     )
@@ -214,6 +239,11 @@ def _taken(asker: Asker, session: str, key: str, text: str) -> Envelope | None:
     if earlier and earlier.text != text:
         raise KeyReused
     return earlier.turn if earlier else None
+
+
+def _refuse_unusable(key: str) -> None:
+    if len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
+        raise UnusableKey
 
 
 def _with_staff(asker: Asker, session: str) -> bool:
@@ -294,9 +324,9 @@ def _conversation(
     asker: Asker,
     session: str,
     assistant: Assistant | None,
-    said: Sequence[tuple[Message.Author, str]],
-) -> Conversation:
-    """Lock the conversation, begun if need be with what was said before.
+    said: Sequence[tuple[Message.Author, str]] = (),
+) -> tuple[Conversation, bool]:
+    """Lock the conversation, begun if need be with what was said before; whether it was.
 
     Raises OtherAssistant if just begun with another, and OtherUser for whoever is named and did not
     begin it: the account of who did would be shown.
@@ -324,7 +354,20 @@ def _conversation(
             )
             for place, (author, text) in zip(range(len(said), 0, -1), said, strict=True)
         )
-    return conversation
+    return conversation, begins
+
+
+def with_beginnings(conversations: QuerySet[Conversation]) -> QuerySet[Conversation]:
+    """Add `first_words`, what each began with, and `message_count`, which leaves notes out.
+
+    Counted apart from the main query, where joins of filters would multiply them.
+    """
+    messages = Message.objects.filter(conversation=OuterRef("pk"), is_note=False)
+    counts = messages.order_by().values("conversation").annotate(n=Count("pk")).values("n")
+    return conversations.annotate(
+        first_words=Subquery(messages.order_by("created").values("text")[:1]),
+        message_count=Coalesce(Subquery(counts), 0),
+    )
 
 
 def messages_after(

@@ -4,6 +4,7 @@ from django.urls import path
 
 from conversations import (
     api,
+    conversation_api,
     conversation_events,
     handover_api,
     openai_api,
@@ -20,9 +21,15 @@ urlpatterns = [
         handover_api.HandoverView.as_view(),
         name="handover",
     ),
+    path("api/conversations/", conversation_api.ConversationsView.as_view(), name="conversations"),
+    path(
+        "api/conversations/<str:name>/",
+        conversation_api.ConversationView.as_view(),
+        name="conversation",
+    ),
     path(
         "api/conversations/<str:name>/messages/",
-        api.MessagesView.as_view(),
+        conversation_api.MessagesView.as_view(),
         name="conversation-messages",
     ),
     path(
