@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 
-from conversations.openai_errors import is_openai, openai_error
+from conversations.openai_errors import shaped
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -61,7 +61,7 @@ class Bounded:
         """Answer as the API does. The rest of the body is not waited for."""
         detail = f"The request is larger than {self.limit:,} bytes."
         error: dict[str, Any] = {"code": "too_large", "detail": detail}
-        body = json.dumps(openai_error(413, error) if is_openai(path) else error).encode()
+        body = json.dumps(shaped(path, 413, error)).encode()
         headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
         await send({"type": "http.response.start", "status": 413, "headers": headers})
         await send({"type": "http.response.body", "body": body})

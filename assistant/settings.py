@@ -229,12 +229,13 @@ INSTALLED_APPS = [
     "assistant",
 ]
 MIDDLEWARE = [
+    "assistant.api.ErrorShape",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "conversations.limits.AddressLimit",
     "assistant.logs.Correlated",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "assistant.api.SlashForPages",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

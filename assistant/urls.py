@@ -10,7 +10,9 @@ from assistant import health
 
 admin.autodiscover()
 
+handler400 = "assistant.api.malformed"
 handler404 = "assistant.api.not_found"
+handler500 = "assistant.api.failed"
 
 urlpatterns = [
     path("", include("conversations.urls")),

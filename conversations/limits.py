@@ -24,6 +24,7 @@ from agents.steps import events
 from conversations.authentication import key_id
 from conversations.errors import Busy
 from conversations.lanes import LANE, lane_of
+from conversations.openai_errors import is_api, shaped
 
 MINUTE, QUARTER_HOUR = 60, 900
 # What may be too much: requests with a key, or from an address; wrong logins; turns under way.
@@ -31,7 +32,6 @@ KINDS = ("key", "address", "login", "turns")
 REFUSALS = "refusals"
 # What probes ask, every few seconds.
 PROBES = ("/healthz", "/readyz", "/metrics")
-API = ("/api/", "/v1/")
 # An IPv6 address is one of as many as a customer wants: what a provider gives to one counts as one.
 IPV6_PREFIX = 64
 # Whoever tries passwords of one name from many addresses; higher, as it shuts its owner out, too.
@@ -135,8 +135,9 @@ class AddressLimit(MiddlewareMixin):
 def refusal(request: HttpRequest, error: TooManyRequests | Busy) -> HttpResponse:
     """Return 429: JSON to API clients and to the script of the start page, text to people."""
     sentence, response = str(error), HttpResponse(content_type="text/plain", status=429)
-    if request.path.startswith(API):
-        response = JsonResponse({"code": "throttled", "detail": sentence}, status=429)
+    if is_api(request.path):
+        body = shaped(request.path, 429, {"code": "throttled", "detail": sentence})
+        response = JsonResponse(body, status=429)
     elif request.headers.get("Accept") == "application/json":
         response = JsonResponse({"error": sentence}, status=429)
     else:

@@ -1,4 +1,4 @@
-"""OpenAI errors: what was wrong with a call below /v1, in the shape of OpenAI's API."""
+"""OpenAI errors: whose errors have which shape; below /v1 it is that of OpenAI's API."""
 
 from typing import Any
 
@@ -34,9 +34,19 @@ class OpenAIError(BaseModel):
     error: ErrorBody
 
 
+def is_api(path: str) -> bool:
+    """Whether programs ask at this path, which understand errors as JSON."""
+    return path.startswith("/api/") or path == "/api" or is_openai(path)
+
+
 def is_openai(path: str) -> bool:
     """Whether who asks at this path expects the errors of OpenAI."""
     return path.startswith(PREFIX) or path == PREFIX.rstrip("/")
+
+
+def shaped(path: str, status: int, body: dict[str, Any]) -> dict[str, Any]:
+    """Return an error of ours, `{code, detail, fields?, error_id?}`, in the shape of its path."""
+    return openai_error(status, body) if is_openai(path) else body
 
 
 def openai_error(status: int, body: dict[str, Any]) -> dict[str, Any]:

@@ -131,6 +131,13 @@ class StreamView(APIView):
     permission_classes = ()
     renderer_classes = (EventStream, JSONRenderer)
 
+    def head(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Answer as to GET, without a stream that nobody would read."""
+        told: HttpResponseBase = self.get(  # type: ignore[attr-defined]  # of each
+            request, *args, **kwargs
+        )
+        return HttpResponse(status=told.status_code, content_type=MEDIA_TYPE)
+
     def handle_exception(self, exc: Exception) -> Response:
         """Answer errors as JSON, whatever the client accepts."""
         self.request.accepted_renderer = JSONRenderer()

@@ -3,12 +3,17 @@
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.core.management import call_command
-from django.test import Client
+from django.db import OperationalError
+from django.test import AsyncClient, Client
 
 from agents.models import Fault
 from conversations import api
+from conversations.limits import AddressLimit
+from tests import factories
 
 
 @pytest.fixture
@@ -20,10 +25,10 @@ def staff(client: Client, db: None) -> Client:
 def test_a_bug_gives_the_user_a_sentence_and_the_operator_the_rest(
     staff: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def bug(*_: Any) -> None:
+    def bug(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(api, "owned_turn", bug)
+    monkeypatch.setattr(api.TurnView, "get", bug)
     answer = staff.get("/api/turns/00000000-0000-4000-8000-000000000000/")
     body = answer.json()
     fault = Fault.objects.get()
@@ -48,3 +53,127 @@ def test_a_wrong_method_is_refused(staff: Client) -> None:
 @pytest.mark.django_db
 def test_the_migrations_are_complete() -> None:
     call_command("makemigrations", "--check", "--dry-run", verbosity=0)
+
+
+@pytest.fixture
+def key(db: None) -> dict[str, str]:
+    """The header of a key that may chat."""
+    return factories.key(User.objects.create_user("shop"))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "more", "expected"),
+    [
+        ("get", "/api", {}, (404, "not_found")),
+        ("get", "/api/", {}, (404, "not_found")),
+        ("post", "/api/nowhere/", {}, (404, "not_found")),
+        ("get", "/api/turns/1/", {}, (404, "not_found")),
+        ("get", "/api/chat", {}, (404, "not_found")),
+        ("post", "/api/chat", {}, (404, "not_found")),
+        ("get", "/v1", {}, (404, "not_found")),
+        ("get", "/v1/files", {}, (404, "not_found")),
+        ("put", "/api/chat/", {}, (405, "method_not_allowed")),
+        ("delete", "/v1/models", {}, (405, "method_not_allowed")),
+        ("get", "/api/search/?q=a", {"Accept": "text/html"}, (406, "not_acceptable")),
+        ("post", "/api/chat/", {"Content-Type": "text/plain"}, (415, "unsupported_media_type")),
+        ("post", "/v1/embeddings", {"Content-Type": "a/b"}, (415, "unsupported_media_type")),
+        ("post", "/api/chat/", {"Content-Type": "application/json"}, (400, "parse_error")),
+        ("get", "/api/search/?q=a", {"Host": "evil.example"}, (400, "unknown_host")),
+        ("get", "/api/nowhere/", {"Host": "evil.example"}, (400, "unknown_host")),
+        ("get", "/v1/models", {"Host": "evil.example"}, (400, "unknown_host")),
+        ("get", "/v1/models", {"Authorization": "Bearer x"}, (401, "invalid_api_key")),
+        ("get", "/api/admin/queues/", {}, (403, "permission_denied")),
+    ],
+)
+def test_every_refusal_below_api_and_v1_has_one_shape(
+    method: str,
+    path: str,
+    more: dict[str, str],
+    expected: tuple[int, str],
+    client: Client,
+    key: dict[str, str],
+) -> None:
+    kind = more.get("Content-Type", "application/json")
+    answer = client.generic(method.upper(), path, "{", kind, headers=key | more)
+    body = answer.json()
+    assert answer["Content-Type"] == "application/json"
+    if path.startswith("/v1"):
+        body = body["error"]
+        assert set(body) == {"message", "type", "param", "code"}
+    else:
+        assert set(body) == {"code", "detail"}
+    assert (answer.status_code, body["code"]) == expected
+
+
+def test_who_forgets_the_slash_is_told_where_it_goes(client: Client, key: dict[str, str]) -> None:
+    answer = client.post("/api/chat", headers=key)
+    assert answer.json()["detail"].endswith("/api/chat/")
+    assert "slash" not in client.post("/api/chats", headers=key).json()["detail"]
+    assert client.get("/admin").status_code == 301
+
+
+def test_pages_for_people_stay_pages(client: Client) -> None:
+    answer = client.get("/nowhere/")
+    assert (answer.status_code, answer["Content-Type"]) == (404, "text/html; charset=utf-8")
+    assert client.get("/", headers={"Host": "evil.example"})["Content-Type"].startswith("text/html")
+
+
+def test_a_login_without_a_token_of_the_page_is_refused_in_that_shape(db: None) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(User.objects.create(username="ann", is_staff=True))
+    answer = browser.post("/api/chat/", {"message": "Hi"}, content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
+
+
+@pytest.mark.parametrize("path", ["/api/search/", "/v1/models"])
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ZeroDivisionError("secret detail"), (500, "internal")),
+        (OperationalError("secret detail"), (503, "unavailable")),
+        (SuspiciousOperation("secret detail"), (400, "invalid")),
+        (PermissionDenied("secret detail"), (403, "forbidden")),
+        (BadRequest("secret detail"), (400, "invalid")),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_what_fails_before_a_view_is_reached_has_that_shape_too(
+    path: str,
+    error: Exception,
+    expected: tuple[int, str],
+    db: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def bug(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(AddressLimit, "process_request", bug)
+    answer = Client(raise_request_exception=False).get(path)
+    body = answer.json()["error"] if path.startswith("/v1") else answer.json()
+    assert (answer.status_code, body["code"]) == expected
+    assert "secret detail" not in answer.content.decode()
+    if answer.status_code == 500:
+        assert body["error_id"] == Fault.objects.get().code
+
+
+def test_the_web_server_gives_a_bug_its_id_as_well(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(AddressLimit, "process_request", bug)
+    answer = async_to_sync(AsyncClient(raise_request_exception=False).get)("/api/search/")
+    assert answer.json()["error_id"] == Fault.objects.get().code
+
+
+def test_the_head_of_an_answer_and_what_can_be_asked_are_told(
+    transactional_db: None, client: Client, key: dict[str, str]
+) -> None:
+    talk = factories.conversation("a", owner=User.objects.get())
+    events = f"/api/turns/{factories.turn(talk).pk}/events/"
+    for path in ("/api/conversations/", events, "/api/conversations/a/events/"):
+        assert client.options(path, headers=key).status_code == 200
+        head = client.head(path, headers=key)
+        assert (head.status_code, head.content) == (200, b"")
+    assert client.head("/api/conversations/").status_code == 401

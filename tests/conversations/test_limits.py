@@ -76,6 +76,16 @@ def test_of_many_visitors_of_one_address_exactly_as_many_pass_as_allowed(
     assert (statuses.count(HTTPStatus.OK), statuses.count(HTTPStatus.TOO_MANY_REQUESTS)) == (10, 38)
 
 
+def test_clients_of_openai_are_told_of_an_address_in_their_shape(
+    client: Client, settings: LazySettings
+) -> None:
+    settings.MAX_REQUESTS_PER_ADDRESS = 1
+    answers = [client.get("/v1/models") for _ in range(2)]
+    assert answers[1].status_code == HTTPStatus.TOO_MANY_REQUESTS
+    assert answers[1].json()["error"]["code"] == "rate_limit_exceeded"
+    assert 1 <= int(answers[1]["Retry-After"]) <= 60
+
+
 def test_another_key_has_a_limit_of_its_own(client: Client, key: dict[str, str]) -> None:
     other = factories.key(User.objects.get(), scopes=["documents"])
     statuses = [client.get(RECEIPTS, headers=key).status_code for _ in range(4)]
