@@ -45,6 +45,7 @@ def explained(error: EnvError) -> str:
 
 
 ENCODED_SECRET = "whsec_"  # noqa: S105 how such a secret begins
+PORTS = {"http": 80, "https": 443}
 # In the environment of processes that are not to read the file `.env`.
 WITHOUT_ENV_FILE = "DOCENT_WITHOUT_ENV_FILE"
 MAIL_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+\Z")
@@ -191,6 +192,25 @@ def http_address(name: str, url: str) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:
         refuse(name, "must hold no user, password, query or fragment")
     return url.rstrip("/")
+
+
+def origins(texts: Iterable[str]) -> list[str]:
+    """Return the origins of pages as browsers send them: no path, no usual port, small letters.
+
+    `*` alone is every one.
+    """
+    given = [text.strip() for text in texts]
+    return given if given == ["*"] else [_origin(each) for each in given]
+
+
+def _origin(text: str) -> str:
+    parts = urlsplit(text.lower())
+    if not is_http(text) or parts.path not in {"", "/"} or set("@?#*\\ ") & set(text):
+        refuse(
+            "CORS_ORIGINS", f"{text[:40]!r} is no origin like https://www.example.org, nor * alone"
+        )
+    usual = f":{PORTS[parts.scheme]}"
+    return f"{parts.scheme}://{parts.netloc.removesuffix(usual)}"
 
 
 def check_networks(name: str, networks: Iterable[str]) -> None:

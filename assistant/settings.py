@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from corsheaders.defaults import default_headers
 from django.core.management.utils import get_random_secret_key
 from environs import Env, EnvError
 from marshmallow.validate import Length, OneOf, Range
@@ -23,6 +24,7 @@ from assistant.environment import (
     http_address,
     mail_server,
     opening_hours,
+    origins,
     postgres_options,
     profile,
     refuse,
@@ -51,6 +53,7 @@ SECRET_KEY: str = env.str("SECRET_KEY", "")
 DEBUG: bool = env.bool("DEBUG", False)
 PUBLIC_URL: str = env.str("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
 ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+_cors_origins: list[str] = env.list("CORS_ORIGINS", [])
 # Whose X-Forwarded-For is believed: addresses and networks.
 TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", ["127.0.0.1", "::1"])
 START_PAGE: str = env.str(
@@ -192,6 +195,7 @@ try:
     _mail = mail_server(EMAIL_URL)
     HANDOVER_WEBHOOK_KEY = signing_key(_webhook_secret)
     refuse_unreachable_staff(HANDOVER_WEBHOOK, HANDOVER_EMAIL, EMAIL_URL)
+    CORS_ORIGINS = origins(_cors_origins)
     check_networks("TRUSTED_PROXIES", TRUSTED_PROXIES)
     for _route in ROUTES:
         if _route not in list(Route):
@@ -218,6 +222,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "corsheaders",
     "rest_framework",
     "knox",
     "drf_spectacular",
@@ -229,6 +234,7 @@ INSTALLED_APPS = [
     "assistant",
 ]
 MIDDLEWARE = [
+    "corsheaders.middleware.CorsMiddleware",
     "assistant.api.ErrorShape",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -285,6 +291,13 @@ STATIC_URL = "static/"
 # Finds static files where they are installed: nothing to collect before the first start.
 WHITENOISE_USE_FINDERS = True
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+# Pages elsewhere ask with a key alone: no browser is let send its cookies along.
+CORS_ALLOW_CREDENTIALS = False
+CORS_ALLOW_ALL_ORIGINS = CORS_ORIGINS == ["*"]
+CORS_ALLOWED_ORIGINS = [] if CORS_ALLOW_ALL_ORIGINS else CORS_ORIGINS
+CORS_URLS_REGEX = r"^/(api|v1|mcp)(/|$)"
+CORS_ALLOW_HEADERS = [*default_headers, "idempotency-key", "last-event-id", "cache-control"]
+CORS_EXPOSE_HEADERS = ["Retry-After"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_UPLOAD_BYTES
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = urlsplit(PUBLIC_URL).scheme == "https"
 

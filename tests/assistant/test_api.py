@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.core.management import call_command
@@ -177,3 +178,58 @@ def test_the_head_of_an_answer_and_what_can_be_asked_are_told(
         head = client.head(path, headers=key)
         assert (head.status_code, head.content) == (200, b"")
     assert client.head("/api/conversations/").status_code == 401
+
+
+@pytest.fixture
+def page_elsewhere(settings: LazySettings) -> dict[str, str]:
+    """What a browser sends for a script of a page that may ask."""
+    settings.CORS_ALLOWED_ORIGINS = ["https://www.example.org"]
+    return {"Origin": "https://www.example.org"}
+
+
+PREFLIGHT = {
+    "Access-Control-Request-Method": "POST",
+    "Access-Control-Request-Headers": "authorization,content-type,idempotency-key,last-event-id",
+}
+
+
+@pytest.mark.parametrize("path", ["/api/chat/", "/v1/models", "/mcp"])
+def test_a_page_that_may_ask_is_told_so_before_it_does(
+    path: str, client: Client, page_elsewhere: dict[str, str]
+) -> None:
+    told = client.options(path, headers=page_elsewhere | PREFLIGHT)
+    assert told.status_code == 200
+    assert told["Access-Control-Allow-Origin"] == "https://www.example.org"
+    allowed = told["Access-Control-Allow-Headers"].split(", ")
+    assert {*PREFLIGHT["Access-Control-Request-Headers"].split(",")} <= {*allowed}
+    assert "Access-Control-Allow-Credentials" not in told
+
+
+def test_answers_errors_and_streams_may_be_read_there(
+    transactional_db: None, client: Client, key: dict[str, str], page_elsewhere: dict[str, str]
+) -> None:
+    talk = factories.conversation("a", owner=User.objects.get())
+    events = f"/api/turns/{factories.turn(talk).pk}/events/"
+    for path in ("/api/conversations/", events, "/api/nowhere/", "/v1/models"):
+        told = client.get(path, headers=key | page_elsewhere)
+        assert told["Access-Control-Allow-Origin"] == "https://www.example.org", path
+        assert "origin" in told["Vary"].lower(), path
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://www.example.org", "null"])
+def test_other_pages_and_pages_of_ours_are_told_nothing(
+    origin: str, client: Client, page_elsewhere: dict[str, str]
+) -> None:
+    for headers in ({"Origin": origin}, {"Origin": origin} | PREFLIGHT):
+        told = client.options("/api/chat/", headers=headers)
+        assert not [name for name in told.headers if name.startswith("Access-Control")]
+    assert "Access-Control-Allow-Origin" not in client.get("/healthz", headers=page_elsewhere)
+
+
+def test_where_all_pages_may_ask_no_cookies_come_along(
+    client: Client, settings: LazySettings
+) -> None:
+    settings.CORS_ALLOW_ALL_ORIGINS = True
+    told = client.options("/api/chat/", headers={"Origin": "https://a.example"} | PREFLIGHT)
+    assert told["Access-Control-Allow-Origin"] == "*"
+    assert "Access-Control-Allow-Credentials" not in told

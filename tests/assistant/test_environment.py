@@ -18,6 +18,7 @@ from assistant.environment import (
     http_address,
     mail_server,
     opening_hours,
+    origins,
     postgres_options,
     profile,
     refuse_unreachable_staff,
@@ -201,3 +202,23 @@ def test_tests_do_not_see_what_a_deployment_has_set(
     commandline.run(["manage.py", command])
     assert ("READ" in os.environ) is read
     assert (WITHOUT_ENV_FILE in os.environ) is not read
+
+
+def test_origins_are_spelt_as_browsers_send_them() -> None:
+    given = ["https://WWW.example.org/", " http://localhost:3000", "https://a.org:443"]
+    assert origins(given) == [
+        "https://www.example.org",
+        "http://localhost:3000",
+        "https://a.org",
+    ]
+    assert origins([]) == []
+    assert origins(["*"]) == ["*"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "example.org", "https://a.org/path", "https://*.a.org", "*", "null", "https://u@a.org"],
+)
+def test_what_is_no_origin_is_refused(text: str) -> None:
+    with pytest.raises(EnvError, match="CORS_ORIGINS"):
+        origins(["https://a.org", text])

@@ -91,7 +91,10 @@ def test_what_cannot_begin_is_refused_and_nothing_is_kept(
 
 def test_a_list_holds_ones_own_and_what_is_chosen_of_it(send: Send, shop: User) -> None:
     factories.turn(factories.conversation("old", owner=shop), "Where is my invoice?")
-    asking = {"status": Status.AWAITING_USER, "clarification_reason": "vague_request"}
+    asking: dict[str, Any] = {
+        "status": Status.AWAITING_USER,
+        "clarification_reason": "vague_request",
+    }
     factories.turn(factories.conversation("new", owner=shop), **asking)
     Conversation.objects.filter(session="old").update(
         updated=now() - timedelta(days=2), user_id="u1", assistant="telecom"
