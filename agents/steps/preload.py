@@ -39,7 +39,7 @@ def preload(roles: Collection[Role]) -> None:
     What cannot be loaded now is loaded when it is needed, or fails then: a worker that listens is
     worth more than one that waits for a server.
     """
-    if any(choice.model for choice in settings.MODELS.values()):
+    if roles and any(choice.model for choice in settings.MODELS.values()):
         # The client of the providers takes seconds to import and 40 MB, which are only taken here.
         import_string(settings.MODEL_TRANSPORT)
     payload: dict[str, Any] = dict(PAYLOAD)

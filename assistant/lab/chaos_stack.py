@@ -83,7 +83,7 @@ def commands(port: int) -> list[tuple[str, list[str]]]:
     """Return the parts with their command lines."""
     lines = {
         "manager": python("workers", "manager"),
-        "agents": python("workers", "--together", *_agents()),
+        "agents": python("workers", "--together", *_agents(), "ingest"),
         "sweeper": python("workers", "sweeper"),
         "web": python("serve", "--port", str(port)),
     }

@@ -22,13 +22,14 @@ from knowledge.identifiers import INGEST_QUEUE
 
 SWEEPER, INGEST = "sweeper", "ingest"
 NAMES = (*Role, INGEST, SWEEPER)
+NICENESS = 10
 
 
 class Command(BaseCommand):
     """Runs workers: all of them compactly, or one process for each that is named."""
 
     help = (
-        "Run workers. Without names: all of them in three processes (manager, agents, sweeper). "
+        "Run workers. Without names: all in four processes (manager, agents, ingest, sweeper). "
         "With names: one process for each."
     )
 
@@ -68,17 +69,19 @@ class Command(BaseCommand):
 def processes(names: list[str], *, copies: int = 1) -> dict[str, list[str]]:
     """Return the commands that run these workers apart; all of them compactly for no names.
 
-    Compactly, the manager has a process of its own, so that routing never waits behind work.
-    Python computes on one core per process: `copies` of the agents' process use as many.
+    Compactly, the manager has a process of its own, so that routing never waits behind work, and so
+    has ingest, behind which questions would wait. Python computes on one core per process: `copies`
+    of the agents' process use as many.
     """
     if names:
         return {name: command(name) for name in names}
-    others = [name for name in NAMES if name not in {Role.MANAGER, SWEEPER}]
+    others = [name for name in NAMES if name not in {Role.MANAGER, INGEST, SWEEPER}]
     agents = {f"agents {copy}": command("--together", *others) for copy in range(2, copies + 1)}
     return {
         Role.MANAGER: command(Role.MANAGER),
         "agents": command("--together", *others),
         **agents,
+        INGEST: command(INGEST),
         SWEEPER: command(SWEEPER),
     }
 
@@ -100,6 +103,9 @@ def consume(names: Sequence[str]) -> None:
         names = [name for name in names if name != SWEEPER]
         threading.Thread(target=sweep, name=SWEEPER, daemon=True).start()
     roles = [Role(name) for name in names if name != INGEST]
+    if not roles:
+        # Somebody waits for an answer, and nobody for a document.
+        os.nice(NICENESS)
     shutdown.install()
     # Before anybody hears that this process listens: `up` says then that Docent is ready.
     preload(roles)
