@@ -14,6 +14,7 @@ from django.utils.timezone import now
 
 from agents.attributes import ADAPTERS, MEMORY, Persona
 from agents.errors import AgentError
+from agents.llm.stops import stop_command
 from agents.models import Envelope, Step
 from agents.names import Role, Status
 from agents.routing import ANSWER, Stage, overdue
@@ -26,6 +27,7 @@ from knowledge.postgres_text import storable
 # Sent with `envelope` inside the transaction that ends it, before that is written: who listens
 # takes effect once, too, and may still withhold the answer.
 envelope_ending = Signal()
+ANSWERED = frozenset({Status.COMPLETED, Status.AWAITING_USER})
 # A function of the database, in steps/functions.sql.
 END = "SELECT agents_end(%s, %s, %s, %s::jsonb)"
 
@@ -107,7 +109,9 @@ def end(envelope: Envelope, status: Status, *, error_id: str = "") -> None:
     turn = {"turn": envelope.pk, "status": envelope.status}
     event = event_commands(envelope.target_list, "workflow_complete", **turn, error_id=error_id)
     result = event_commands(envelope.result_list, "result", **turn)
-    _on_commit(partial(send, event + result))
+    # An answer is the end of all work on it; anything else may come in the midst of some.
+    stop = () if envelope.status in ANSWERED else (stop_command(envelope.pk),)
+    _on_commit(partial(send, (*event, *result, *stop)))
 
 
 def withhold(envelope: Envelope) -> None:

@@ -6,6 +6,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import Model
 
+from agents.llm.stops import stop_command
 from agents.models import Envelope, Fault, ModelCall, Step, ToolRun
 from agents.names import Status
 from agents.steps import events
@@ -69,5 +70,6 @@ def _clear(turns: list[Envelope]) -> None:
             told = {"turn": turn.pk, "status": "forgotten"}
             commands += events.event_commands(turn.target_list, "workflow_complete", **told)
             commands += events.event_commands(turn.result_list, "result", **told)
+            commands.append(stop_command(turn.pk))
     if commands:
         events.send(commands)

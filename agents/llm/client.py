@@ -5,6 +5,7 @@ import json
 import os
 import threading
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import CancelledError
 from contextlib import AsyncExitStack, aclosing, suppress
 from functools import cache, partial
 from queue import SimpleQueue
@@ -19,6 +20,7 @@ from agents.llm.degeneration import Watch
 from agents.llm.dialects import Dialect
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import EXCESS, Reply, Request
+from agents.llm.stops import STOPS, TurnEnded
 from knowledge.providers import Provider, UnknownProvider, parse_full_model_name, provider
 
 CONNECT_SECONDS = 5.0
@@ -103,8 +105,12 @@ def send(
     begin: float | None = None,
     on_text: OnText | None = None,
     on_void: Callable[[], None] = nothing,
+    turn: Any = None,
 ) -> Reply:
-    """Return the reply of one attempt, there as a whole within `seconds`. Raises ModelFailure.
+    """Return the reply of one attempt, there as a whole within `seconds`.
+
+    Raises ModelFailure, and TurnEnded as soon as the turn has ended that it is for: the connection
+    is closed then, so that the provider writes no further.
 
     `begin` is within how many seconds something of it must have arrived. `on_text` is handed every
     piece of the reply while it arrives, in the calling thread, and `on_void` is told there when
@@ -121,9 +127,13 @@ def send(
     )
     future.add_done_callback(lambda _: told.put(None))
     try:
-        while (tell := told.get()) is not None:
-            tell()
-        return future.result()
+        with STOPS.heeded(turn, future.cancel):
+            # Who follows a turn that has ended is told nothing more.
+            while (tell := told.get()) is not None and not future.cancelled():
+                tell()
+            return future.result()
+    except CancelledError as error:
+        raise TurnEnded from error
     finally:
         future.cancel()
 

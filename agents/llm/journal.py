@@ -27,6 +27,7 @@ from prompts.prompt import Rendered
 # Longer than a call takes that no turn bounds, with its retries and pauses.
 UNHEARD_FOR = timedelta(hours=1)
 LOST = "Its worker ended before a reply was stored: the provider may bill for it."
+STOPPED = "Its turn ended before it: the provider may bill for what it wrote by then."
 NUMBER_TAKEN = "model_call_once_per_number_of_a_subject"
 # What is not known of a call before it ended.
 RESULT = (
@@ -182,6 +183,15 @@ def store_failure(
         attempts=attempts,
         seconds=sum(each["seconds"] for each in attempts),
     )
+
+
+def give_up(call: ModelCall) -> None:
+    """Mark a call as lost that was broken off; leaves no connection open."""
+    sent = ModelCall.objects.filter(pk=call.pk, outcome=Outcome.SENT)
+    try:
+        retry_outage(partial(sent.update, outcome=Outcome.LOST, error=STOPPED))
+    finally:
+        connection.close()
 
 
 def lose_unheard() -> int:

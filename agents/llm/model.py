@@ -17,6 +17,7 @@ from agents.llm.outcomes import ModelFailure, Outcome, most_telling, refuse_unus
 from agents.llm.requests import Choice, Message, Reply, Request
 from agents.llm.retry import Listener, OnText, RetriesExhausted, nothing, send_with_retries
 from agents.llm.schema import THINKING, parse, repair, schema_of, with_more_tokens
+from agents.llm.stops import TurnEnded
 from agents.llm.token_stream import TokenStream
 from agents.models import ModelCall
 from prompts.prompt import Prompt, Rendered
@@ -306,6 +307,9 @@ class Model:
             raise exhausted.failure from exhausted
         except ModelFailure as failure:
             self.calls.append(self.journal.store_failure(call, failure, []).pk)
+            raise
+        except TurnEnded:
+            journal.give_up(call)
             raise
         return reply, self.journal.store_reply(call, reply, attempts)
 

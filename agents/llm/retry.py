@@ -129,6 +129,7 @@ def _attempt(
             begin=limit.begin,
             on_text=listener.add,
             on_void=listener.restart,
+            turn=turn,
         )
     except ModelFailure as failure:
         breaker.failed(provider, failure, hurried=limit.hurried)

@@ -15,6 +15,7 @@ from agents.llm.journal import Subject
 from agents.llm.model import Model
 from agents.llm.outcomes import UNASKED, ModelFailure, Outcome
 from agents.llm.requests import Choice
+from agents.llm.stops import STOPS
 from agents.llm.token_stream import TokenStream
 from agents.models import Step
 from agents.names import EXPANSION, Role
@@ -96,6 +97,7 @@ def _model(claim: Claim) -> Model | None:
 
 def _before_attempt(claim: Claim) -> None:
     step_lease.require(claim.token)
+    STOPS.refuse(claim.envelope_id)
     try:
         _refuse_hopeless(claim)
     finally:

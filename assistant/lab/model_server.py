@@ -29,6 +29,7 @@ class Call:
     body: dict[str, Any]
     began: float
     ended: float | None = None
+    left: float | None = None  # when who asked closed the connection before the end
 
     @property
     def prompt(self) -> str:
@@ -117,8 +118,10 @@ class ModelServer:
         self._ready.set()
         self._loop.run_forever()
         server.close()
-        for task in asyncio.all_tasks(self._loop):
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
             task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         self._loop.run_until_complete(asyncio.sleep(0))
         self._loop.close()
 
@@ -128,7 +131,7 @@ class ModelServer:
             while call := await _received(reader):
                 self.ledger.append(call)
                 response = self.script(call)
-                await _respond(call, response, writer)
+                await _respond_unless_left(call, response, reader, writer)
                 call.ended = time.monotonic()
                 if response.then:
                     response.then()
@@ -150,6 +153,25 @@ async def _received(reader: asyncio.StreamReader) -> Call | None:
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     return Call(first.split(" ")[1], headers, json.loads(body or b"{}"), time.monotonic())
+
+
+async def _respond_unless_left(
+    call: Call, response: Response, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Respond for as long as somebody listens. Raises ConnectionError when they left."""
+    responding = asyncio.ensure_future(_respond(call, response, writer))
+    # Nobody sends the next request before the end of a reply.
+    leaving = asyncio.ensure_future(reader.read(1))
+    try:
+        await asyncio.wait({responding, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not responding.done():
+            call.left = time.monotonic()
+            raise ConnectionAbortedError
+        responding.result()
+    finally:
+        responding.cancel()
+        leaving.cancel()
+        await asyncio.gather(responding, leaving, return_exceptions=True)
 
 
 async def _respond(call: Call, response: Response, writer: asyncio.StreamWriter) -> None:
