@@ -18,3 +18,5 @@ class AssistantConfig(AppConfig):
         import_module("assistant.celery")
         if settings.LOG_FORMAT == "json":
             log_uncaught()
+        if settings.SENTRY_DSN:
+            import_module("assistant.error_reports").start()

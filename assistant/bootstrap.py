@@ -12,15 +12,26 @@ VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 PYPROJECT = os.path.join(ROOT, "pyproject.toml")
 BASE = "base"
-ON = ("on", '"on"', "'on'")
-# Setting → the group it asks for when it is on.
-OPTIONAL = {"CROSS_LINGUAL": "cross-lingual"}
+# Setting → the group it asks for when it is on; others do so whatever they are set to.
+OPTIONAL = {
+    "CROSS_LINGUAL": "cross-lingual",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "telemetry",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "telemetry",
+    "SENTRY_DSN": "sentry",
+}
+SWITCHES = ("CROSS_LINGUAL",)
 
 
 def groups_for(argv: list[str]) -> list[str]:
     """The dependency groups the command line needs, first the one that everything needs."""
     groups = [BASE, "test"] if argv[1:2] == ["test"] else [BASE]
-    return groups + [group for name, group in OPTIONAL.items() if _setting(name) in ON]
+    wanted = {group: None for name, group in OPTIONAL.items() if _is_wanted(name)}
+    return groups + list(wanted)
+
+
+def _is_wanted(name: str) -> bool:
+    value = _setting(name)
+    return value == "on" if name in SWITCHES else bool(value)
 
 
 def _setting(name: str) -> str:
@@ -30,7 +41,7 @@ def _setting(name: str) -> str:
     lines = (_text(os.path.join(ROOT, ".env")) or "").splitlines()
     pairs = [line.strip().partition("=") for line in lines]
     values = [value for key, _, value in pairs if key.strip() in (name, "export " + name)]
-    return values[-1].partition(" #")[0].strip() if values else ""
+    return values[-1].partition(" #")[0].strip().strip("\"'") if values else ""
 
 
 def stamp(group: str) -> str:

@@ -51,6 +51,8 @@ WITHOUT_ENV_FILE = "DOCENT_WITHOUT_ENV_FILE"
 MAIL_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+\Z")
 # So much alike, by difflib's ratio, two names are one with a slip of the pen: "PARSE_SECOND".
 ALIKE = 0.9
+# How names begin that libraries read.
+LIBRARIES = ("OTEL_", "SENTRY_")
 
 
 def unknown_names(file: Path, environment: Iterable[str], known: Iterable[str]) -> dict[str, str]:
@@ -64,7 +66,8 @@ def unknown_names(file: Path, environment: Iterable[str], known: Iterable[str]) 
     found: dict[str, str] = {}
     for name in sorted({*said, *environment} - settings):
         alike = next(iter(get_close_matches(name, settings, 1, ALIKE)), "")
-        if not name.endswith((API_KEY, BASE_URL)) and (name in said or alike):
+        is_others = name.endswith((API_KEY, BASE_URL)) or name.startswith(LIBRARIES)
+        if not is_others and (name in said or alike):
             found[name] = alike
     return found
 
@@ -220,6 +223,15 @@ def check_networks(name: str, networks: Iterable[str]) -> None:
             ip_network(each)
         except ValueError:
             refuse(name, f"{each!r} is no address or network, such as 10.0.0.0/8")
+
+
+def check_sentry_dsn(dsn: str) -> None:
+    """Refuse what Sentry would not take for the address of a project."""
+    if not dsn:
+        return
+    parts = urlsplit(dsn) if is_http(dsn) else urlsplit("")
+    if not parts.username or not parts.path.rpartition("/")[2].isdigit():
+        refuse("SENTRY_DSN", "must be like https://key@host/number, as Sentry shows it")
 
 
 def profile(env: Env) -> str:

@@ -69,8 +69,17 @@ def install(groups: list[str]) -> None:
 def requirements(project: dict[str, Any], group: str) -> tuple[list[str], list[str]]:
     """What a group installs: with what it depends on, and without."""
     if group != bootstrap.BASE:
-        return project["dependency-groups"][group], []
+        return [*_of_group(project["dependency-groups"], group)], []
     return project["project"]["dependencies"], project["tool"]["docent"]["without-dependencies"]
+
+
+def _of_group(groups: dict[str, Any], name: str) -> Iterator[str]:
+    """The packages of a group, and of those it includes, as PEP 735 has it."""
+    for each in groups[name]:
+        if isinstance(each, dict):
+            yield from _of_group(groups, each["include-group"])
+        else:
+            yield each
 
 
 def _is_installed(project: dict[str, Any], group: str) -> bool:

@@ -19,6 +19,7 @@ from assistant.environment import (
     WITHOUT_ENV_FILE,
     broker_url,
     check_networks,
+    check_sentry_dsn,
     choices,
     explained,
     http_address,
@@ -173,6 +174,11 @@ DEFAULT_FROM_EMAIL: str = env.str("EMAIL_FROM", f"docent@{urlsplit(PUBLIC_URL).h
 # Observability.
 LOG_LEVEL: int = env.log_level("LOG_LEVEL", logging.WARNING)
 LOG_FORMAT: str = env.str("LOG_FORMAT", "line", validate=OneOf(FORMATS))
+_collector: str = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+_collector_of_traces: str = env.str("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
+env.str("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf", validate=OneOf(["http/protobuf"]))
+OTEL_CAPTURE_CONTENT: bool = env.bool("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", False)
+SENTRY_DSN: str = env.str("SENTRY_DSN", "")
 
 try:
     env.seal()
@@ -197,6 +203,9 @@ try:
     refuse_unreachable_staff(HANDOVER_WEBHOOK, HANDOVER_EMAIL, EMAIL_URL)
     CORS_ORIGINS = origins(_cors_origins)
     check_networks("TRUSTED_PROXIES", TRUSTED_PROXIES)
+    http_address("OTEL_EXPORTER_OTLP_ENDPOINT", _collector)
+    http_address("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", _collector_of_traces)
+    check_sentry_dsn(SENTRY_DSN)
     for _route in ROUTES:
         if _route not in list(Route):
             refuse("ROUTES", f"{_route!r} is not a route; allowed: {', '.join(Route)}")
@@ -269,6 +278,8 @@ MODEL_TRANSPORT = "agents.llm.client.send"
 EMBEDDING_ENDPOINT = "knowledge.embedding.endpoint.Endpoint"
 EMBEDDING_RUNTIME = "knowledge.embedding.runtime.Runtime"
 MULTILINGUAL_RUNTIME = "knowledge.embedding.runtime.MultilingualRuntime"
+# Where ended turns are told to; it needs packages of its own.
+TRACES = "agents.trace.telemetry.Telemetry" if _collector or _collector_of_traces else ""
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},

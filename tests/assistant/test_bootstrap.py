@@ -147,6 +147,9 @@ def test_only_the_test_command_needs_the_test_group(monkeypatch: pytest.MonkeyPa
         (None, "#CROSS_LINGUAL=on\n", ["base"]),
         (None, "CROSS_LINGUAL=on\nCROSS_LINGUAL=off\n", ["base"]),
         ("perhaps", "", ["base"]),
+        ("off", "SENTRY_DSN=https://key@host/1\n", ["base", "sentry"]),
+        (None, "OTEL_EXPORTER_OTLP_ENDPOINT='http://host'\n", ["base", "telemetry"]),
+        (None, 'SENTRY_DSN=""\n', ["base"]),
     ],
 )
 def test_a_group_that_a_setting_asks_for_is_installed_too(

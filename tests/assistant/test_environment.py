@@ -14,6 +14,7 @@ from assistant import commandline
 from assistant.environment import (
     WITHOUT_ENV_FILE,
     broker_url,
+    check_sentry_dsn,
     choices,
     http_address,
     mail_server,
@@ -31,7 +32,9 @@ def test_names_that_set_nothing_are_named_with_what_they_are_like(
     tmp_path: Path, settings: LazySettings
 ) -> None:
     file = tmp_path / ".env"
-    file.write_text("TELEPATHY=true\nGEN_MODEL=\nOPENAI_API_KEY=x\nPARSE_SECOND=9\n#OFF=1\n")
+    file.write_text(
+        "TELEPATHY=true\nGEN_MODEL=\nOPENAI_API_KEY=x\nPARSE_SECOND=9\n#OFF=1\nOTEL_SERVICE_NAME=tea\n"
+    )
     environment = ["PATH", "REDIS_PORT", "ACME_BASE_URL", "CHACHE_MODEL_SECONDS", "STATE_DIR"]
     assert unknown_names(file, environment, settings.KNOWN_NAMES) == {
         "CHACHE_MODEL_SECONDS": "CACHE_MODEL_SECONDS",
@@ -91,6 +94,16 @@ def test_an_address_that_is_none_or_holds_a_password_is_refused_by_name(url: str
         http_address("BILLING_API_URL", url)
     assert http_address("BILLING_API_URL", "https://host/api/") == "https://host/api"
     assert http_address("BILLING_API_URL", "") == ""
+
+
+@pytest.mark.parametrize(
+    "dsn", ["sentry.example.org/1", "https://sentry.example.org/1", "https://key@host/project", "x"]
+)
+def test_what_is_no_address_of_a_project_of_sentry_is_refused(dsn: str) -> None:
+    with pytest.raises(EnvError, match="SENTRY_DSN: must be like https://key@host/number"):
+        check_sentry_dsn(dsn)
+    check_sentry_dsn("https://key@sentry.example.org/path/42")
+    check_sentry_dsn("")
 
 
 def test_a_wrong_value_of_cross_lingual_stops_the_start_with_the_reason() -> None:
