@@ -21,6 +21,7 @@ from agents.routing import ANSWER, Stage, overdue
 from agents.steps import faults
 from agents.steps.doorbell import ring_command
 from agents.steps.events import event_commands, send
+from agents.trace import correlation
 from agents.words import ENGLISH, Phrase
 from knowledge.postgres_text import storable
 
@@ -73,6 +74,7 @@ def start(
             step_count=1,
             target_role=[Role.MANAGER],
             deadline=now() + timedelta(seconds=settings.TURN_DEADLINE_SECONDS),
+            traceparent=correlation.current().get("traceparent", ""),
         )
         Step.objects.create(
             envelope=envelope,

@@ -42,6 +42,8 @@ class Envelope(models.Model):
     create_ts = models.DateTimeField(default=now)
     update_ts = models.DateTimeField(auto_now=True)
     counted = models.BooleanField(default=False, db_default=False)  # see agents.trace.tally
+    # The span of who asked, as W3C's Trace Context has it; empty: there was none.
+    traceparent = models.CharField(max_length=55, blank=True, default="", db_default="")
 
     class Meta:
         ordering = ("-create_ts",)

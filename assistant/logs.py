@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -22,6 +23,8 @@ FORMATS = ("line", "json")
 # In the environment of what `up` and `workers` start: under which name they show it.
 PROCESS = "DOCENT_PROCESS"
 ACCESS = "uvicorn.access"
+# Version 00; ids of zeros alone are none.
+TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def error_of(record: LogRecord) -> BaseException | None:
@@ -65,7 +68,15 @@ class Json(logging.Formatter):
 
 
 class Correlated(MiddlewareMixin):
-    """Notes the turn that an address names; one that a request begins is noted where it begins."""
+    """Notes the turn that an address names, and the span of who asks.
+
+    A turn that a request begins is noted where it begins.
+    """
+
+    def process_request(self, request: HttpRequest) -> None:
+        """Note the span, as W3C's Trace Context has it."""
+        if TRACEPARENT.fullmatch(span := request.headers.get("traceparent", "")):
+            correlation.note(traceparent=span)
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, names: dict[str, Any]

@@ -13,8 +13,10 @@ from functools import partial
 from typing import Any
 
 import redis
+from django.conf import settings
 from django.db import Error, connection, transaction
 from django.db.models import F, Q
+from django.utils.module_loading import import_string
 from django.utils.timezone import now
 
 from agents import envelopes
@@ -39,6 +41,7 @@ BATCH = 500
 def run() -> None:
     """Sweep until the process is told to stop."""
     plan_vectors()
+    tell = import_string(settings.TRACES)().tell if settings.TRACES else None
     while True:
         presence.announce([presence.SWEEPER])
         try:
@@ -46,7 +49,9 @@ def run() -> None:
             if any(counts.values()):
                 swept = ", ".join(f"{count} {duty}" for duty, count in counts.items() if count)
                 log.warning("swept: %s", swept)
-            tally.count_ended()
+            ended = tally.count_ended()
+            if tell and ended:
+                tell(ended)
             report_deaf()
         except Error as error:
             log.warning("PostgreSQL is away: %s", error)

@@ -16,7 +16,7 @@ _names: ContextVar[Mapping[str, Any]] = ContextVar("correlation", default=Mappin
 def current() -> dict[str, Any]:
     """Return what is being worked on: of conversation, turn, step, attempt and role, what is known.
 
-    Ids are texts, numbers are numbers.
+    Ids are texts, numbers are numbers. Of a request also `traceparent`, the span of who asks.
     """
     return dict(_names.get())
 

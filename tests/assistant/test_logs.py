@@ -24,6 +24,8 @@ from assistant import asgi
 from assistant.logs import to_stderr
 from tests.conftest import Begin
 
+SPAN = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[StringIO]:
@@ -107,16 +109,16 @@ def test_the_line_of_a_request_names_its_turn_and_not_what_was_asked(written: St
         assert thread.is_alive()
     port = server.servers[0].sockets[0].getsockname()[1]
     with httpx2.Client(base_url=f"http://127.0.0.1:{port}") as client:
-        client.get(f"/api/turns/{turn}/?q=secret")
-        client.get("/healthz")
+        client.get(f"/api/turns/{turn}/?q=secret", headers={"traceparent": SPAN})
+        client.get("/healthz", headers={"traceparent": "00-x"})
     server.should_exit = True
     thread.join()
     requests = {
-        str(line["message"]).split('"')[1]: line.get("turn")
+        str(line["message"]).split('"')[1]: (line.get("turn"), line.get("traceparent"))
         for line in lines(written)
         if line["logger"] == "uvicorn.access"
     }
     assert requests == {
-        f"GET /api/turns/{turn}/ HTTP/1.1": str(turn),
-        "GET /healthz HTTP/1.1": None,
+        f"GET /api/turns/{turn}/ HTTP/1.1": (str(turn), SPAN),
+        "GET /healthz HTTP/1.1": (None, None),
     }
