@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 
+from conversations.mcp_http import WithMcp
 from conversations.openai_errors import shaped
 
 Message = Mapping[str, Any]
@@ -85,4 +86,4 @@ django_application = get_asgi_application()
 URL_PATTERNS = get_resolver().url_patterns
 
 # Room for five of the largest files, and for what stands between them.
-application = Bounded(django_application, limit=5 * settings.MAX_UPLOAD_BYTES + 1_000_000)
+application = Bounded(WithMcp(django_application), limit=5 * settings.MAX_UPLOAD_BYTES + 1_000_000)

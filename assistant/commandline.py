@@ -25,7 +25,7 @@ WITHOUT_SERVERS = frozenset(
 )  # fmt: skip
 ON_A_MIGRATED_DATABASE = frozenset(
     {"apikey", "calibrate", "changepassword", "chat", "createsuperuser", "delete", "evaluate",
-     "export", "import", "ingest", "load_demo_billing", "models", "reindex", "replay",
+     "export", "import", "ingest", "load_demo_billing", "mcp", "models", "reindex", "replay",
      "serve", "trace", "workers"}
 )  # fmt: skip
 ON_SCRATCH_SERVERS = frozenset({"bench", "chaos", "test"})

@@ -273,8 +273,9 @@ AUTHENTICATION_BACKENDS = ["conversations.limits.LimitedLogin"]
 ROOT_URLCONF = "assistant.urls"
 ASGI_APPLICATION = "assistant.asgi.application"
 # Imported by the processes that need them, at the first use: the client of the providers takes a
-# second and 40 MB, ONNX Runtime 25 MB.
+# second and 40 MB, the Model Context Protocol another and 20 MB, ONNX Runtime 25 MB.
 MODEL_TRANSPORT = "agents.llm.client.send"
+MCP_SERVER = "conversations.mcp_server.respond"
 EMBEDDING_ENDPOINT = "knowledge.embedding.endpoint.Endpoint"
 EMBEDDING_RUNTIME = "knowledge.embedding.runtime.Runtime"
 MULTILINGUAL_RUNTIME = "knowledge.embedding.runtime.MultilingualRuntime"

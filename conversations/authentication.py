@@ -46,14 +46,19 @@ def key_of(request: Request) -> AuthToken | None:
 
 
 def key_id(request: Request) -> str:
-    """Return what tells the API key of a request apart, and nothing that could be used as one."""
+    """Return what tells the API key of a request apart; empty for who logged in."""
     key = key_of(request)
-    return key.digest[:12] if key else ""
+    return identity(key) if key else ""
+
+
+def identity(key: AuthToken) -> str:
+    """Return what tells a key apart, and nothing that could be used as one."""
+    return str(key.digest[:12])
 
 
 def revocation_stream(key: AuthToken) -> str:
     """Return the name of the stream in Redis that has an entry once a key is revoked."""
-    return f"key:{key.digest[:12]}:revoked"
+    return f"key:{identity(key)}:revoked"
 
 
 @receiver(post_delete, sender=AuthToken)

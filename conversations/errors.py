@@ -130,3 +130,21 @@ class EmbeddingAway(ConversationError):
     """The embedding model does not answer. Try again in a moment."""
 
     code = "unavailable"
+
+
+class UnknownDocument(ConversationError):
+    """There is no such document here."""
+
+    code = "unknown_document"
+
+
+class KeyIsOver(ConversationError):
+    """This key was revoked, or has expired."""
+
+    code = "authentication_failed"
+
+
+class ServerAway(ConversationError):
+    """PostgreSQL or Redis does not answer. Try again in a moment."""
+
+    code = "unavailable"

@@ -36,7 +36,7 @@ class OpenAIError(BaseModel):
 
 def is_api(path: str) -> bool:
     """Whether programs ask at this path, which understand errors as JSON."""
-    return path.startswith("/api/") or path == "/api" or is_openai(path)
+    return f"{path}/".startswith(("/api/", "/mcp/")) or is_openai(path)
 
 
 def is_openai(path: str) -> bool:

@@ -9,6 +9,7 @@ import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -222,6 +223,19 @@ async def event_stream(
     parts: Parts, key: AuthToken | None, opening: bytes = RETRY
 ) -> AsyncIterator[bytes]:
     """Yield the parts of a stream, which are given a connection to Redis, until the key ends."""
+    # Who comes back is told why it ended.
+    with suppress(KeyEnded):
+        async with listening(key) as listener:
+            if opening:
+                yield opening
+            async for part in parts(listener):
+                heed_leaving()
+                yield part
+
+
+@asynccontextmanager
+async def listening(key: AuthToken | None) -> AsyncIterator[Listener]:
+    """Have a connection to Redis during the block, which takes one of the places of streams."""
     stream = object()
     client = redis.asyncio.Redis.from_url(
         settings.REDIS_URL,
@@ -234,14 +248,7 @@ async def event_stream(
     )
     _streams.add(stream)
     try:
-        if opening:
-            yield opening
-        async for part in parts(Listener(client, key)):
-            heed_leaving()
-            yield part
-    except KeyEnded:
-        # Who comes back is told why.
-        pass
+        yield Listener(client, key)
     finally:
         _streams.discard(stream)
         await client.aclose()

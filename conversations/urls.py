@@ -1,12 +1,13 @@
-"""URLs of the conversations: the start page, chat and turns, and OpenAI's API."""
+"""URLs of the conversations: the start page, chat and turns, OpenAI's API and MCP."""
 
-from django.urls import path
+from django.urls import path, re_path
 
 from conversations import (
     api,
     conversation_api,
     conversation_events,
     handover_api,
+    mcp_http,
     openai_api,
     page,
     stream,
@@ -45,4 +46,5 @@ urlpatterns = [
     path("v1/models/<path:name>", openai_api.ModelView.as_view(), name="openai-model"),
     path("v1/chat/completions", openai_api.CompletionsView.as_view(), name="openai-completions"),
     path("v1/embeddings", openai_api.EmbeddingsView.as_view(), name="openai-embeddings"),
+    re_path(r"^mcp/?\Z", mcp_http.AdmissionView.as_view(), name="mcp"),
 ]

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from knowledge.api.access import reach_of
 from knowledge.api.sent import Sent
+from knowledge.collections import Reach
 from knowledge.identifiers import Scope
 from knowledge.search import SearchResult, Surroundings, neighbours, search
 
@@ -153,7 +154,7 @@ class SearchView(APIView):
     def get(self, request: Request) -> Response:
         """Return the passages for a question, with `explain` also what was dropped and why."""
         query = SearchQuery.read(request.query_params)
-        asked = query | within_reach(request, query)
+        asked = query | within_reach(reach_of(request), query)
         result = run_search(asked, reuse=f"user:{request.user.pk}/")
         distance = query["neighbours"]
         surroundings = neighbours(
@@ -174,12 +175,11 @@ class SearchView(APIView):
         )
 
 
-def within_reach(request: Request, query: dict[str, Any]) -> dict[str, Any]:
+def within_reach(reach: Reach, query: dict[str, Any]) -> dict[str, Any]:
     """Return the collections and the audience that a key may be answered from.
 
     Raises UnknownCollection for one that it does not reach, and ValidationError for an audience.
     """
-    reach = reach_of(request)
     reach.check(query["collection"])
     collections = query["collection"] or list(reach.collections or ())
     if reach.collections == ():
