@@ -223,7 +223,7 @@ def test_more_than_a_process_can_follow_are_sent_away(
     monkeypatch.setattr(stream, "MOST_STREAMS", 2)
     assert following(key(shop), "visitor-17").response.status == HTTPStatus.OK
     followed = following(key(shop), "visitor-17")
-    assert followed.response.status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert followed.response.status == HTTPStatus.TOO_MANY_REQUESTS
 
 
 def test_the_schema_describes_both_with_an_example(client: Client) -> None:
