@@ -4,12 +4,14 @@ from datetime import timedelta
 from typing import Any
 
 from django.utils.timezone import now
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from pydantic import RootModel
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agents.contract import ContractRow, contract_table
 from agents.trace.metrics import overview
 from agents.trace.queues import State
 from agents.trace.usage import PARTS, figures
@@ -142,3 +144,35 @@ class QueuesView(APIView):
     def get(self, request: Request) -> Response:
         """Return the turns under way and every queue as it is now."""
         return Response(OverviewSerializer(overview()).data)
+
+
+class ContractTable(RootModel[list[ContractRow]]):
+    """A row for each role."""
+
+
+CONTRACT = OpenApiExample(
+    "A role",
+    [
+        {
+            "role": "evaluator",
+            "kind": "LLM",
+            "queue": "agents.evaluator",
+            "instances": 2,
+            "reads": ["canonical_question", "search_results"],
+            "writes": ["evaluation", "refined_query", "limitations"],
+            "trace": [],
+        }
+    ],
+    response_only=True,
+)
+
+
+class ContractsView(APIView):
+    """The contracts: what every agent reads and writes."""
+
+    scope = Scope.ADMIN
+
+    @extend_schema(responses=ContractTable, examples=[CONTRACT])
+    def get(self, request: Request) -> Response:
+        """Return the contract of each role, as the command `contracts --json` prints them."""
+        return Response(ContractTable(contract_table()).model_dump(mode="json"))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agents.attributes import ADAPTERS, BOOKKEEPING, MEMORY, SHAPES, UNIVERSAL, WORK
+from agents.attributes import ADAPTERS, BOOKKEEPING, MEMORY, SHAPES, TRACE, UNIVERSAL, WORK
 from agents.errors import ContractError, UndeclaredRead
 from agents.llm.outcomes import ModelFailure
-from agents.names import Role
+from agents.names import INSTANCES, KIND, Role
 
 if TYPE_CHECKING:
     # Needs the tables of the database, which are not there yet when agents are declared.
@@ -228,3 +228,34 @@ def refuse_conflicts(parallel: tuple[Role, ...]) -> None:
                     f"{writers[name]} and {role} run in parallel and both write {name!r}"
                 )
             writers[name] = role
+
+
+class ContractRow(BaseModel):
+    """What one role may see and say, and where its work waits."""
+
+    role: Role
+    kind: str
+    queue: str
+    instances: int  # as many as there are unless a setting says otherwise
+    reads: list[str]
+    writes: list[str]
+    trace: list[str]  # of what it writes, what nobody reads but people who look at a trace
+
+
+def contract_table() -> list[ContractRow]:
+    """Return the contracts of all roles, as the code has them."""
+    return [_row(role) for role in Role]
+
+
+def _row(role: Role) -> ContractRow:
+    agent = REGISTRY.get(role)
+    writes = agent.contract.writes if agent else ("stage", "response", "target_role")
+    return ContractRow(
+        role=role,
+        kind=KIND[role],
+        queue=role.queue,
+        instances=INSTANCES[role],
+        reads=list(agent.contract.reads if agent else ("the whole payload",)),
+        writes=list(writes),
+        trace=[name for name in writes if name in TRACE],
+    )

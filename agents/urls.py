@@ -2,6 +2,9 @@
 
 from django.urls import path
 
-from agents.api import UsageView
+from agents.api import ContractsView, UsageView
 
-urlpatterns = [path("usage/", UsageView.as_view(), name="usage")]
+urlpatterns = [
+    path("usage/", UsageView.as_view(), name="usage"),
+    path("contracts/", ContractsView.as_view(), name="contracts"),
+]

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.test import Client
 from pydantic import ValidationError
 
 from agents.attributes import TRACE, UNIVERSAL, WORK, Remark
@@ -17,6 +19,7 @@ from agents.names import Role
 from agents.routing import PARALLEL_ROLES
 from agents.trace.drawing import OUTCOMES
 from conversations import answers, turn_memory
+from tests import factories
 
 
 class Message(View):
@@ -212,10 +215,13 @@ def test_every_attribute_that_agents_may_write_is_written_by_one() -> None:
 
 
 def test_the_table_names_what_is_written_for_the_trace_alone(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], db: None, client: Client
 ) -> None:
     call_command("contracts", json=True)
-    rows = {row["role"]: row for row in json.loads(capsys.readouterr().out)}
+    printed = json.loads(capsys.readouterr().out)
+    key = factories.key(User.objects.create_user("ops"), scopes=["admin"])
+    assert client.get("/api/admin/contracts/", headers=key).json() == printed
+    rows = {row["role"]: row for row in printed}
     assert rows["augmentation"]["trace"] == ["context_structure"]
     assert {"canonical_question", "search_results"} < set(rows["evaluator"]["reads"])
     assert rows["evaluator"]["trace"] == []

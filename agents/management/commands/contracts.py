@@ -7,9 +7,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from rich.console import Console
 from rich.table import Table
 
-from agents.attributes import TRACE
-from agents.contract import REGISTRY
-from agents.names import INSTANCES, KIND, Role
+from agents.contract import contract_table
 
 
 class Command(BaseCommand):
@@ -24,33 +22,18 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the table."""
-        rows = [_row(role) for role in Role]
+        rows = contract_table()
         if options["json"]:
-            self.stdout.write(json.dumps(rows, indent=2))
+            self.stdout.write(json.dumps([row.model_dump() for row in rows], indent=2))
             return
         table = Table("role", "kind", "inst.", "reads", "writes", show_lines=True)
         for row in rows:
             table.add_row(
-                row["role"],
-                row["kind"],
-                str(row["instances"]),
-                ", ".join(row["reads"]),
-                ", ".join(f"{name}*" if name in TRACE else name for name in row["writes"]),
+                row.role,
+                row.kind,
+                str(row.instances),
+                ", ".join(row.reads),
+                ", ".join(f"{name}*" if name in row.trace else name for name in row.writes),
             )
         table.caption = "* for the trace: no other part of Docent reads it"
         Console().print(table)
-
-
-def _row(role: Role) -> dict[str, Any]:
-    agent = REGISTRY.get(role)
-    reads = agent.contract.reads if agent else ("the whole payload",)
-    writes = agent.contract.writes if agent else ("stage", "response", "target_role")
-    return {
-        "role": role,
-        "kind": KIND[role],
-        "queue": role.queue,
-        "instances": INSTANCES[role],
-        "reads": list(reads),
-        "writes": list(writes),
-        "trace": [name for name in writes if name in TRACE],
-    }
