@@ -18,12 +18,13 @@ from conversations import handover
 from conversations.assistant_admin import AssistantAdmin
 from conversations.erasure import forget
 from conversations.errors import RefusedHandover
+from conversations.feedback import Rating, with_answers
 from conversations.inbox import CHANGE, OPEN, HandoverAdmin, shown
-from conversations.models import Conversation, Handover, Message
+from conversations.models import Conversation, Feedback, Handover, Message
 from conversations.services import with_beginnings
 from knowledge.read_only_admin import RecordAdmin
 
-__all__ = ("AssistantAdmin", "ConversationAdmin")
+__all__ = ("AssistantAdmin", "ConversationAdmin", "FeedbackAdmin")
 
 COLOURS: dict[str, str] = {
     Conversation.Status.RUNNING: "info",
@@ -129,3 +130,38 @@ class ConversationAdmin(RecordAdmin):
         }
         lines = [f"{counts['messages']} messages", f"{counts['turns']} turns with their traces"]
         return lines, counts, set(), []
+
+
+@admin.register(Feedback)
+class FeedbackAdmin(RecordAdmin):
+    """Feedback, with the question and the answer it is about."""
+
+    record_template = "conversations/feedback.html"
+    list_display = ("updated", "thumbs", "asked", "said", "by")
+    list_display_links = ("updated", "asked")
+    list_filter = ("rating", ("by", admin.RelatedOnlyFieldListFilter), "updated")
+    list_select_related = ("by",)
+    search_fields = ("turn__id", "turn__conversation_id", "comment", "turn__memory__text")
+    search_help_text = "Id of a turn or a conversation, words of the comment or the question"
+    date_hierarchy = "updated"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Feedback]:
+        """Feedback with what it is about."""
+        return with_answers(super().get_queryset(request))
+
+    @display(
+        description="Rating", ordering="rating", label={Rating.UP: "success", Rating.DOWN: "danger"}
+    )
+    def thumbs(self, feedback: Feedback) -> tuple[str, str]:
+        """Up or down."""
+        return feedback.rating, feedback.get_rating_display()
+
+    @display(description="Question")
+    def asked(self, feedback: Any) -> str:
+        """The beginning of the question."""
+        return Truncator(feedback.question).chars(80)
+
+    @display(description="Comment")
+    def said(self, feedback: Feedback) -> str:
+        """The beginning of the comment."""
+        return Truncator(feedback.comment).chars(80)

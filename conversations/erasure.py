@@ -12,7 +12,7 @@ from agents.names import Status
 from agents.steps import events
 from agents.trace import tally
 from conversations.handover import ring
-from conversations.models import Conversation, Handover, Message, Notification
+from conversations.models import Conversation, Feedback, Handover, Message, Notification
 from knowledge import versions
 
 # What is deleted with a conversation, and what a receipt calls it.
@@ -24,6 +24,7 @@ KINDS: dict[type[Model], str] = {
     ModelCall: "model_calls",
     ToolRun: "tool_calls",
     Fault: "errors",
+    Feedback: "feedback",
     Handover: "handovers",
     Notification: "notifications",
 }

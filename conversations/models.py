@@ -10,10 +10,11 @@ from django.utils.timezone import now
 
 from agents.models import Envelope
 from conversations.assistants import Assistant
+from conversations.feedback import Feedback
 from conversations.grants import Grant
 from knowledge.models import Collection
 
-__all__ = ("Assistant", "Conversation", "Grant", "Message")
+__all__ = ("Assistant", "Conversation", "Feedback", "Grant", "Message")
 
 
 class Conversation(models.Model):

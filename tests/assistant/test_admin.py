@@ -19,7 +19,7 @@ from agents.billing.refunds import open_case
 from agents.models import Budget, Envelope, Fault, ModelCall, Price, ToolRun
 from agents.names import Status
 from conversations import handover
-from conversations.models import Assistant, Conversation, Grant, Handover
+from conversations.models import Assistant, Conversation, Feedback, Grant, Handover
 from knowledge.models import (
     Chunk,
     Collection,
@@ -35,12 +35,13 @@ from tests.agents.billing.accounts import account
 
 KINDS: list[type[Model]] = [
     Assistant, AuthToken, Budget, Collection, Conversation, Customer, Document, Entity, Envelope,
-    Fault, GoldenQuestion, Group, Handover, Ingest, Invoice, ModelCall, Plan, Price, Receipt,
+    Fault,
+    Feedback, GoldenQuestion, Group, Handover, Ingest, Invoice, ModelCall, Plan, Price, Receipt,
     RefundCase,
     Relation, Subscription, ToolRun, User,
 ]  # fmt: skip
 KEPT: list[type[Model]] = [
-    Entity, Envelope, Fault, Handover, Ingest, ModelCall, Receipt, Relation, ToolRun,
+    Entity, Envelope, Fault, Feedback, Handover, Ingest, ModelCall, Receipt, Relation, ToolRun,
 ]  # fmt: skip
 RECORDS: list[type[Model]] = [Conversation, Document, *KEPT]
 SCRIPT = "<script>alert(1)</script>"
@@ -79,6 +80,7 @@ def rows(db: None) -> None:
         citations_used=[factories.CITATION | {"title": SCRIPT, "quote": ATTRIBUTE}],
     )
     factories.model_call(answered, reply=SCRIPT, error=ATTRIBUTE, outcome="malformed")
+    Feedback.objects.create(turn=answered, rating="down", comment=f"{SCRIPT} {ATTRIBUTE}")
     ToolRun.objects.create(
         envelope=answered,
         step_number=1,

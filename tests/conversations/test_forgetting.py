@@ -10,7 +10,7 @@ from agents.models import Envelope, ToolRun
 from agents.names import Status
 from agents.steps import events
 from conversations.erasure import KINDS, RELIANCES, forget
-from conversations.models import Conversation, Notification
+from conversations.models import Conversation, Feedback, Notification
 from knowledge.models import Reliance
 from tests import factories
 
@@ -21,6 +21,7 @@ def full(session: str) -> Conversation:
     turn = factories.turn(talk, citations_used=[factories.CITATION])
     factories.model_call(turn)
     ToolRun.objects.create(envelope=turn, step_number=1, number=1, outcome="ok", key=session)
+    Feedback.objects.create(turn=turn, rating="down")
     factories.failed_turn(talk, ValueError("broken"))
     factories.turn(talk, status=Status.WITH_STAFF)
     Notification.objects.create(handover=talk.handovers.get(), channel="email")
