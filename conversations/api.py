@@ -24,7 +24,7 @@ from agents.names import Route, Status
 from agents.trace import correlation
 from agents.trace.trace import trace
 from conversations.answers import reply
-from conversations.authentication import key_id
+from conversations.authentication import demand_usable, key_id
 from conversations.models import Conversation
 from conversations.reach import bound_to, foreign_turns
 from conversations.services import Asker, Filters, ask, wait
@@ -183,7 +183,7 @@ class ChatView(APIView):
         if not values["wait"]:
             events = reverse("turn-events", args=[envelope.pk])
             return Response(reply(envelope) | {"events_url": events}, status=202)
-        return Response(reply(wait(envelope)))
+        return Response(reply(waited(request, envelope)))
 
 
 class TurnView(APIView):
@@ -220,6 +220,13 @@ class CancelView(APIView):
         envelopes.cancel(envelope.pk)
         envelope.refresh_from_db()
         return Response(reply(envelope))
+
+
+def waited(request: Request, envelope: Envelope) -> Envelope:
+    """Return a turn once it has ended. Raises AuthenticationFailed if the key ended before it."""
+    ended = wait(envelope)
+    demand_usable(request)
+    return ended
 
 
 def owner(request: Request) -> User:

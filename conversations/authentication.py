@@ -74,6 +74,13 @@ def usable(key: AuthToken) -> "QuerySet[AuthToken]":
     return AuthToken.objects.filter(unexpired, pk=key.pk, user__is_active=True)
 
 
+def demand_usable(request: Request) -> None:
+    """Raise AuthenticationFailed where the key of a request ended while it was answered."""
+    key = key_of(request)
+    if key and not usable(key).exists():
+        raise AuthenticationFailed(UNKNOWN)
+
+
 @sync_to_async
 def is_usable(key: AuthToken) -> bool:
     """Return whether a key may still be used; leaves no connection open."""

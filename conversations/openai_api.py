@@ -18,6 +18,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from conversations.api import asker as asker_of
+from conversations.api import waited
 from conversations.authentication import key_of
 from conversations.errors import EmbeddingAway, OtherAssistant
 from conversations.openai_errors import OpenAIError
@@ -32,7 +33,7 @@ from conversations.openai_request import CompletionRequest, EmbeddingsRequest, i
 from conversations.openai_request import read as read_body
 from conversations.openai_talk import latest, session_of
 from conversations.reach import bound_to
-from conversations.services import Brought, ask, begun_with, wait
+from conversations.services import Brought, ask, begun_with
 from conversations.stream import MEDIA_TYPE, streamed
 from conversations.turn_memory import tokens
 from knowledge.embedding.embedder import Vectors
@@ -192,7 +193,7 @@ class CompletionsView(OpenAIView):
             parts = partial(deltas, envelope=envelope, asked=asked)
             response = streamed(parts, key_of(request), opening=b"")
         else:
-            response = self._waited(wait(envelope), asked)
+            response = self._waited(waited(request, envelope), asked)
         response["X-Request-Id"] = str(envelope.pk)
         return response
 

@@ -23,7 +23,7 @@ from pytest_django import DjangoAssertNumQueries
 from agents.models import Envelope
 from agents.names import Status
 from agents.steps import events
-from conversations import stream
+from conversations import api, stream
 from conversations.grants import SCOPES, USE_INTERVAL, Bounds, issue
 from conversations.models import Assistant, Conversation, Grant
 from conversations.services import Asker, ask
@@ -310,3 +310,30 @@ def test_who_asks_by_code_keeps_to_the_bounds() -> None:
         factories.collection(name)
     ask("Days?", Asker(None, bound=Bounds(collections=("shop",))))
     assert Envelope.objects.get().memory["collections"] == ["shop"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("listening")
+@pytest.mark.parametrize(
+    ("where", "body"),
+    [
+        ("/api/chat/", {"message": "Days?"}),
+        (
+            "/v1/chat/completions",
+            {"model": "handbook", "messages": [{"role": "user", "content": "Days?"}]},
+        ),
+    ],
+)
+def test_who_waits_with_a_key_that_is_revoked_gets_no_answer(
+    where: str, body: Any, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factories.collection()
+
+    def revoke(envelope: Envelope) -> Envelope:
+        AuthToken.objects.all().delete()
+        return envelope
+
+    monkeypatch.setattr(api, "wait", revoke)
+    headers = factories.key(User.objects.create_user("ann"))
+    answer = client.post(where, body, content_type="application/json", headers=headers)
+    assert answer.status_code == HTTPStatus.UNAUTHORIZED
