@@ -20,7 +20,12 @@ from django.conf import settings
 from django.db import connection
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema,
+)
 from knox.models import AuthToken
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.renderers import JSONRenderer
@@ -30,7 +35,7 @@ from rest_framework.views import APIView
 
 from agents.models import Envelope
 from agents.steps import events
-from conversations import page
+from conversations import event_shapes, page
 from conversations.answers import reply
 from conversations.api import owned_turn
 from conversations.authentication import is_usable, key_of, revocation_stream
@@ -158,14 +163,20 @@ class EventsView(StreamView):
                 description="Id of the last event that was received; go on after it.",
             )
         ],
-        responses={(200, MEDIA_TYPE): OpenApiTypes.STR, 204: None},
+        responses={
+            (200, MEDIA_TYPE): OpenApiResponse(OpenApiTypes.STR, event_shapes.description()),
+            204: None,
+        },
+        examples=[
+            OpenApiExample(
+                "A piece", event_shapes.EXAMPLE, media_type=MEDIA_TYPE, response_only=True
+            )
+        ],
     )
     def get(self, request: Request, turn_id: uuid.UUID) -> HttpResponseBase:
         """Follow a turn until `workflow_complete`, which brings the reply of `POST /api/chat/`.
 
-        Other events: `workflow_start`, `agent_start`, `agent_complete`, `tool_call_start`,
-        `tool_call_complete`, `token` (`replaces`: what was told before is void), `error`, and
-        `gap`: what came before is gone, the reply is not.
+        Each event but `gap` has an id; send that of the last one as `Last-Event-ID` to go on.
         204: everything was told before; a browser then stays away.
         """
         after = request.headers.get("Last-Event-ID", "") or FIRST
@@ -275,7 +286,7 @@ def heed_leaving() -> None:
 
 async def _events(listener: Listener, envelope: Envelope, after: str) -> AsyncIterator[bytes]:
     """Yield the events after an entry, and at the end how the turn stands in the database."""
-    if after != FIRST and not await _exists(listener.client, envelope.target_list):
+    if after != FIRST and not await _reaches_back(listener.client, envelope.target_list, after):
         yield event("gap", "{}")
     while True:
         # Of a turn that has ended nothing more will come.
@@ -295,11 +306,17 @@ async def _events(listener: Listener, envelope: Envelope, after: str) -> AsyncIt
             yield HEARTBEAT
 
 
-async def _exists(client: "redis.asyncio.Redis", stream: str) -> bool:
+async def _reaches_back(client: "redis.asyncio.Redis", stream: str, after: str) -> bool:
+    """Whether a stream still has all that came after an entry, as far as can be known."""
     try:
-        return bool(await client.exists(stream))
+        oldest: Any = await client.xrange(stream, count=1)
     except AWAY:
         return True
+    return bool(oldest) and _number(oldest[0][0]) <= _number(after)
+
+
+def _number(entry: str) -> tuple[int, ...]:
+    return tuple(map(int, entry.split("-")))
 
 
 def event(name: str, data: str, entry: str = "") -> bytes:

@@ -18,6 +18,8 @@ from django.conf import settings
 log = logging.getLogger(__name__)
 
 STREAM_SECONDS = 3600
+# Three times what a turn of 60 steps comes to whose model writes until the deadline.
+BOUND = ("MAXLEN", "~", 10_000)
 BLOCK_SECONDS = 1.0
 MOST_CONNECTIONS = 10_000
 
@@ -80,7 +82,7 @@ def publish(stream: str, event: str, **data: Any) -> None:
 def event_commands(stream: str, event: str, **data: Any) -> tuple[Command, Command]:
     """Return the commands that append an event and keep its stream for a while."""
     return (
-        ("XADD", stream, "*", "event", event, "data", json.dumps(data, default=str)),
+        ("XADD", stream, *BOUND, "*", "event", event, "data", json.dumps(data, default=str)),
         ("EXPIRE", stream, STREAM_SECONDS),
     )
 

@@ -72,6 +72,7 @@ class Conclusion:
     """What an attempt came to: what an agent wrote, or the manager's decision."""
 
     result: Result = field(default_factory=lambda: Result({}))
+    trajectory: Sequence[Payload] = ()  # the calls of tools, as watchers see them
     decision: Decision | None = None
 
     @property
@@ -172,6 +173,7 @@ def _commands(
         seconds=seconds,
         wrote=sorted(conclusion.result.writes),
         mode=conclusion.result.mode,
+        trajectory=conclusion.trajectory,
     )
     return [*bells, *complete]
 

@@ -82,8 +82,10 @@ def run_agent(claim: Claim) -> Conclusion:
     events.publish(
         claim.stream, "agent_start", role=claim.role, step=claim.number, attempt=claim.attempt
     )
-    with model_context.model_of(claim) as llm, toolbox.lend(Toolbox.of(claim)):
-        return Conclusion(REGISTRY[claim.role].perform(claim.payload, llm))
+    tools = Toolbox.of(claim)
+    with model_context.model_of(claim) as llm, toolbox.lend(tools):
+        result = REGISTRY[claim.role].perform(claim.payload, llm)
+    return Conclusion(result, tools.trajectory())
 
 
 @contextmanager

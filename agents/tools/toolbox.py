@@ -124,6 +124,18 @@ class Toolbox:
         finally:
             connection.close()
 
+    def trajectory(self) -> list[dict[str, Any]]:
+        """Return the calls of this attempt as watchers see them."""
+        return [
+            {
+                "round": run.round,
+                "call": run.number,
+                "tool": run.tool if run.tool in TOOLS else "",
+                **_told(run),
+            }
+            for run in self.runs
+        ]
+
     def _understood(self, wanted: ToolCall, place: Mapping[str, Any]) -> Call:
         """Return the call with its keys, or with what is wrong with it."""
         self.number += 1
@@ -174,10 +186,9 @@ class Toolbox:
         landings = [self._begun(call, before) for call in group]
         runs = []
         for call, run in zip(group, _landed_together(landings), strict=True):
-            is_ok = run.outcome == ToolOutcome.OK
-            if call.effect_key and is_ok:
+            if call.effect_key and run.outcome == ToolOutcome.OK:
                 before.setdefault(call.effect_key, run)
-            self._tell("tool_call_complete", call, outcome="ok" if is_ok else "failed")
+            self._tell("tool_call_complete", call, **_told(run))
             runs.append(run)
         return runs
 
@@ -261,11 +272,14 @@ class Toolbox:
     def _tell(self, event: str, call: Call, **data: Any) -> None:
         """Tell watchers: no arguments, no results, and no name that a model made up."""
         if self.stream:
-            place = {"role": self.caller.role, "step": self.step_number, "attempt": self.attempt}
+            place: dict[str, Any] = {
+                "role": self.caller.role,
+                "step": self.step_number,
+                "attempt": self.attempt,
+            }
+            place |= {"round": call.where["round"], "call": call.where["number"]}
             name = call.tool.name if call.tool else ""
-            events.publish(
-                self.stream, event, **place, call=call.where["number"], tool=name, **data
-            )
+            events.publish(self.stream, event, **place, tool=name, **data)
 
 
 def caller(role: str, turn: uuid.UUID, payload: Mapping[str, Any]) -> Caller:
@@ -279,6 +293,12 @@ def caller(role: str, turn: uuid.UUID, payload: Mapping[str, Any]) -> Caller:
         languages=tuple(payload.get("languages", ())),
         audience=payload.get("audience", ""),
     )
+
+
+def _told(run: ToolRun) -> dict[str, Any]:
+    """Return what watchers are told of what came of a call."""
+    outcome = "ok" if run.outcome == ToolOutcome.OK else "failed"
+    return {"outcome": outcome, "seconds": round(run.seconds, 3)}
 
 
 def _groups(calls: Sequence[Call]) -> Iterator[list[Call]]:

@@ -17,6 +17,7 @@ from agents.models import Envelope
 from agents.names import Status
 from agents.steps import events
 from conversations import stream
+from conversations.event_shapes import EVENTS
 from conversations.models import Conversation
 from tests import factories
 from tests.conversations.conftest import Followed
@@ -103,6 +104,44 @@ def test_who_comes_late_hears_everything_from_the_beginning(
     end(running)
     names = [event["event"] for event in follow(running.pk, key(shop)).rest()]
     assert names == ["workflow_start", "token", "workflow_complete"]
+
+
+@pytest.mark.usefixtures("working")
+def test_every_event_has_its_shape_and_a_later_id_and_a_stream_goes_on_after_each(
+    client: Client, follow: Follow, shop: User
+) -> None:
+    asker = key(shop)
+    body = {"message": "/help", "wait": False}
+    turn = client.post("/api/chat/", body, "application/json", headers=asker).json()["turn_id"]
+    told = follow(turn, asker).rest()
+    for each in told:
+        EVENTS[each["event"]].model_validate(each["data"])
+    ids = [tuple(map(int, each["id"].split("-"))) for each in told]
+    assert ids == sorted(set(ids))
+    assert {"workflow_start", "agent_start", "agent_complete"} <= {each["event"] for each in told}
+    for place, each in enumerate(told[:-1]):
+        again = follow(turn, asker | {"Last-Event-ID": each["id"]})
+        assert again.rest() == told[place + 1 :]
+
+
+def test_events_that_a_long_turn_has_pushed_out_leave_a_gap(
+    follow: Follow, running: Envelope, shop: User
+) -> None:
+    asker = key(shop)
+    first = follow(running.pk, asker).next()["id"]
+    tell(running, "one")
+    tell(running, "two")
+    events.connection().xtrim(running.target_list, maxlen=1, approximate=False)
+    end(running)
+    names = [each["event"] for each in follow(running.pk, asker | {"Last-Event-ID": first}).rest()]
+    assert names == ["gap", "token", "workflow_complete"]
+
+
+def test_the_schema_tells_of_every_event(client: Client) -> None:
+    schema = client.get("/api/schema/", headers={"Accept": "application/json"}).json()
+    told = schema["paths"]["/api/turns/{turn_id}/events/"]["get"]["responses"]["200"]
+    for name, shape in EVENTS.items():
+        assert f"`{name}` {{{', '.join(shape.model_fields)}}}" in told["description"]
 
 
 def test_a_lost_connection_goes_on_after_the_last_event(

@@ -23,6 +23,7 @@ from agents.tools.flight import ADRIFT, MOST_ADRIFT
 from agents.tools.tool import TOOLS
 from agents.tools.tool_call import LONGEST_RESULT
 from agents.tools.toolbox import LONGEST_ARGUMENTS, MOST_CALLS, Toolbox, at_hand
+from conversations.event_shapes import EVENTS, ToolUse
 from tests.agents.tools.bench import Bench, Search, again, effects, step_of, want
 from tests.conftest import Begin
 
@@ -403,7 +404,11 @@ def test_watchers_hear_of_tools_but_not_what_was_said_to_them(
     assert [(complete[n]["tool"], complete[n]["outcome"]) for n in (1, 2, 3)] == [
         ("look", "ok"), ("", "failed"), ("scan", "ok"),
     ]  # fmt: skip
-    assert "secret" not in json.dumps(entries)
+    assert "secret" not in json.dumps([entries, toolbox.trajectory()])
+    for name, data in entries:
+        EVENTS[name].model_validate(data)
+    told = ToolUse.model_validate(toolbox.trajectory()[2])
+    assert (told.call, told.tool, told.outcome) == (3, "scan", "ok")
     assert complete[1]["role"] == "evaluator"
 
 
