@@ -91,7 +91,7 @@ def measure(plan: Plan, progress: Callable[[str], Any]) -> dict[str, Any]:
     web = {"web": python("serve", "--port", str(free_port()))}
     with _model_process(plan) as models:
         os.environ.update(plan.environment(_line(models)))
-        _ingest()
+        take_in()
         with working(processes([], copies=plan.copies) | web) as children:
             return fly(plan, models, children, progress)
 
@@ -175,7 +175,7 @@ def _stages(turn: Envelope) -> int:
     return int(_by_models([turn]).values("batch").distinct().count())
 
 
-def _ingest() -> None:
+def take_in() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number, page in enumerate(PAGES):
             Path(folder, f"{number}.md").write_text(page, encoding="utf-8")

@@ -12,7 +12,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.table import Table
 
-from assistant.lab import bench_answer, bench_hops, bench_inflight, bench_ingest, bench_search
+from assistant.lab import (
+    bench_answer,
+    bench_hops,
+    bench_inflight,
+    bench_ingest,
+    bench_load,
+    bench_search,
+)
 from knowledge.errors import KnowledgeError
 
 Benches: TypeAlias = "_SubParsersAction[CommandParser]"
@@ -25,7 +32,7 @@ class Command(BaseCommand):
 
     help = (
         "Measure speed: `hops` of a turn, `search` among so many chunks, `ingest` of a folder, "
-        "`answer` with models, `inflight` many turns at once."
+        "`answer` with models, `inflight` many turns at once, `load` many clients over HTTP."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -43,6 +50,7 @@ class Command(BaseCommand):
             _hops_arguments(benches),
             _answer_arguments(benches),
             _inflight_arguments(benches),
+            _load_arguments(benches),
         )
         for bench in (*with_langchain, *others):
             bench.add_argument("--json", action="store_true")
@@ -125,6 +133,24 @@ def _inflight_arguments(benches: Benches) -> CommandParser:
     return parser
 
 
+def _load_arguments(benches: Benches) -> CommandParser:
+    parser = benches.add_parser("load", help="many clients over HTTP, and crowds")
+    parser.add_argument("--clients", type=_positive, default=50, help="at the same time (50)")
+    parser.add_argument("--seconds", type=float, default=120.0, help="for so long (120)")
+    parser.add_argument(
+        "--crowds",
+        type=_positive,
+        nargs="*",
+        default=[100, 300],
+        metavar="N",
+        help="questions at once (100 300)",
+    )
+    parser.add_argument(
+        "--half-sent", type=_positive, default=400, help="requests that never go on (400)"
+    )
+    return parser
+
+
 def _hops(options: dict[str, Any], progress: Progress) -> Figures:
     return bench_hops.measure(
         progress,
@@ -157,6 +183,12 @@ def _inflight(options: dict[str, Any], progress: Progress) -> Figures:
     return bench_inflight.measure(plan, progress)
 
 
+def _load(options: dict[str, Any], progress: Progress) -> Figures:
+    crowds = tuple(options["crowds"])
+    plan = bench_load.Plan(options["clients"], options["seconds"], crowds, options["half_sent"])
+    return bench_load.measure(plan, progress)
+
+
 Measure = Callable[[dict[str, Any], Progress], Figures]
 Show = Callable[[Figures, dict[str, Any]], Table]
 BENCHES: dict[str, tuple[Measure, Show]] = {
@@ -164,6 +196,7 @@ BENCHES: dict[str, tuple[Measure, Show]] = {
     "search": (_search, lambda figures, _: bench_search.table(figures)),
     "ingest": (_ingest, lambda figures, _: bench_ingest.table(figures)),
     "answer": (_answer, lambda figures, _: bench_answer.table(figures)),
+    "load": (_load, lambda figures, _: bench_load.table(figures)),
     "inflight": (_inflight, lambda figures, _: bench_inflight.table(figures)),
 }
 
