@@ -40,6 +40,7 @@ from conversations.answers import reply
 from conversations.api import owned_turn
 from conversations.authentication import is_usable, key_of, revocation_stream
 from conversations.errors import Forgotten
+from conversations.lanes import FOLLOWERS, LANE
 from conversations.services import current
 from knowledge.api.access import demand
 from knowledge.identifiers import Scope
@@ -201,8 +202,9 @@ def streamed(
     Patient ones, which are silent for long, leave half of the places to those of turns. Raises
     TooManyStreams.
     """
-    # A stream is open for minutes and needs no database meanwhile.
+    # A stream is open for minutes and needs no database meanwhile, but for a look now and then.
     connection.close()
+    LANE.set(FOLLOWERS)
     if len(_streams) >= (MOST_STREAMS // 2 if is_patient else MOST_STREAMS):
         raise TooManyStreams
     response = StreamingHttpResponse(event_stream(parts, key, opening), content_type=MEDIA_TYPE)

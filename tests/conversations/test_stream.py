@@ -227,7 +227,7 @@ def test_the_browser_that_asked_follows_by_its_session(
     assert follow(envelope.pk, session).response.status == HTTPStatus.UNAUTHORIZED
 
 
-def test_who_goes_away_leaves_nothing_behind(
+def test_who_goes_away_leaves_nothing_behind_and_ends_nothing(
     follow: Follow, running: Envelope, shop: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "BLOCK_MS", 100)
@@ -239,6 +239,8 @@ def test_who_goes_away_leaves_nothing_behind(
     while stream._streams and time.monotonic() < until:
         time.sleep(0.02)
     assert not stream._streams
+    running.refresh_from_db()
+    assert running.status == Status.RUNNING
 
 
 def test_more_streams_than_a_process_can_follow_are_sent_away(
