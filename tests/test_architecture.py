@@ -63,6 +63,7 @@ LONELY = {
     "assistant.appearance": "what the settings of the admin are made of",
     "assistant.celery": "Celery looks for it",
     "assistant.connections": "a protocol with limits of its own",
+    "assistant.lab.nginx": "another server and its configuration",
     "assistant.lab.retrieval_chart": "the picture of a measurement",
     "conversations.mcp_server": "a setting names the rest of it",
     "conversations.notifications": "what is told to other servers, by a process of its own",

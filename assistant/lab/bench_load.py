@@ -17,6 +17,8 @@ from assistant.lab.web_stack import HOST, UNLIMITED, Answered, WebStack, asked, 
 from assistant.local.processes import Child
 
 PROBE_SECONDS = 0.25
+# Whose questions take turns.
+USERS = 25
 SETTLE_SECONDS = 3.0
 ALONE = 10  # questions of one client, before and after
 HALF_A_REQUEST = b"POST /api/chat/ HTTP/1.1\r\nHost: docent\r\nContent-Le"
@@ -43,7 +45,7 @@ def measure(plan: Plan, progress: Callable[[str], Any]) -> dict[str, Any]:
     progress("starting everything")
     # How quick this machine is says nothing about whether a crowd is answered.
     os.environ.update(UNLIMITED | {"TURN_DEADLINE_SECONDS": "900", "ROUTES": "documentation"})
-    with web_stack() as stack:
+    with web_stack(USERS) as stack:
         return asyncio.run(_measured(stack, plan, progress))
 
 
@@ -81,9 +83,11 @@ async def _measured(stack: WebStack, plan: Plan, progress: Callable[[str], Any])
 
 async def _question(stack: WebStack) -> Answered:
     """Ask what nobody asked before, on a connection of its own."""
-    text = QUESTION.format(f"{os.getpid()}-{next(NUMBERS)}")
+    number = next(NUMBERS)
+    text = QUESTION.format(f"{os.getpid()}-{number}")
     body = {"message": text, "collections": [COLLECTION]}
-    return await asked(stack.web, "POST", "/api/chat/", body)
+    key = stack.keys[number % len(stack.keys)]
+    return await asked(stack.web, "POST", "/api/chat/", body, key)
 
 
 async def _one_client(stack: WebStack) -> list[Answered]:

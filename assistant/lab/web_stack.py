@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import StringIO
@@ -30,10 +30,10 @@ UNLIMITED = {
 
 @dataclass
 class WebStack:
-    """A running Docent, its address, a key, and its processes."""
+    """A running Docent, its address, keys, and its processes."""
 
     port: int
-    key: str
+    keys: list[str]  # of a user each
     children: list[Child]
 
     @cached_property
@@ -42,25 +42,32 @@ class WebStack:
         return self.client()
 
     def client(self, port: int = 0) -> httpx2.AsyncClient:
-        """Return a client with the key; through a proxy, if its port is given."""
+        """Return a client with the first key; through a proxy, if its port is given."""
         return httpx2.AsyncClient(
             base_url=f"http://{HOST}:{port or self.port}",
-            headers={"Authorization": f"Bearer {self.key}"},
+            headers=bearer(self.keys[0]),
             timeout=PATIENCE_SECONDS,
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
         )
 
 
+def bearer(key: str) -> dict[str, str]:
+    """Return the header that brings a key."""
+    return {"Authorization": f"Bearer {key}"}
+
+
 @contextmanager
-def web_stack() -> Iterator[WebStack]:
+def web_stack(users: int = 1) -> Iterator[WebStack]:
     """Run it for the time of the block, with two pages in a collection."""
     take_in()
     printed = StringIO()
-    call_command("apikey", "create", "bench", "--staff", stdout=printed)
+    with redirect_stderr(StringIO()):
+        for number in range(users):
+            call_command("apikey", "create", f"bench{number}", "--staff", stdout=printed)
     port = free_port()
     web = {"web": python("serve", "--port", str(port))}
     with working(processes([]) | web) as children:
-        yield WebStack(port, printed.getvalue().strip(), children)
+        yield WebStack(port, printed.getvalue().split(), children)
 
 
 @dataclass
@@ -78,11 +85,14 @@ class Answered:
         return self.status in {200, 201, 202} or (self.status == 429 and bool(self.retry_after))
 
 
-async def asked(client: httpx2.AsyncClient, method: str, path: str, body: Any = None) -> Answered:
-    """Return what a request came to, and after how long."""
+async def asked(
+    client: httpx2.AsyncClient, method: str, path: str, body: Any = None, key: str = ""
+) -> Answered:
+    """Return what a request came to, and after how long; `key` is another than the client's."""
     began = time.perf_counter()
     try:
-        response = await client.request(method, path, json=body)
+        headers = bearer(key) if key else None
+        response = await client.request(method, path, json=body, headers=headers)
     except httpx2.HTTPError:
         return Answered(0, time.perf_counter() - began)
     seconds = time.perf_counter() - began

@@ -14,11 +14,13 @@ from rich.table import Table
 
 from assistant.lab import (
     bench_answer,
+    bench_cancel,
     bench_hops,
     bench_inflight,
     bench_ingest,
     bench_load,
     bench_search,
+    bench_streams,
 )
 from knowledge.errors import KnowledgeError
 
@@ -32,7 +34,8 @@ class Command(BaseCommand):
 
     help = (
         "Measure speed: `hops` of a turn, `search` among so many chunks, `ingest` of a folder, "
-        "`answer` with models, `inflight` many turns at once, `load` many clients over HTTP."
+        "`answer` with models, `inflight` many turns at once, `load` many clients over HTTP, "
+        "`cancel` of turns whose model is at work, `streams` of events that clients follow."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -51,6 +54,8 @@ class Command(BaseCommand):
             _answer_arguments(benches),
             _inflight_arguments(benches),
             _load_arguments(benches),
+            _cancel_arguments(benches),
+            _streams_arguments(benches),
         )
         for bench in (*with_langchain, *others):
             bench.add_argument("--json", action="store_true")
@@ -151,6 +156,25 @@ def _load_arguments(benches: Benches) -> CommandParser:
     return parser
 
 
+def _cancel_arguments(benches: Benches) -> CommandParser:
+    parser = benches.add_parser("cancel", help="how soon a cancelled turn has ended for all")
+    parser.add_argument("--rounds", type=_positive, default=20, help="turns per role (20)")
+    return parser
+
+
+def _streams_arguments(benches: Benches) -> CommandParser:
+    parser = benches.add_parser("streams", help="whether who follows a turn misses anything")
+    parser.add_argument("--clients", type=_positive, default=8, help="at the same time (8)")
+    parser.add_argument("--turns", type=_positive, default=130, help="of each client (130)")
+    parser.add_argument(
+        "--thinking", type=_positive, default=5, help="turns with a model, resumed everywhere (5)"
+    )
+    parser.add_argument(
+        "--nginx", default="", metavar="PATH", help="nginx, to measure what it adds"
+    )
+    return parser
+
+
 def _hops(options: dict[str, Any], progress: Progress) -> Figures:
     return bench_hops.measure(
         progress,
@@ -189,6 +213,17 @@ def _load(options: dict[str, Any], progress: Progress) -> Figures:
     return bench_load.measure(plan, progress)
 
 
+def _cancel(options: dict[str, Any], progress: Progress) -> Figures:
+    return bench_cancel.measure(options["rounds"], progress)
+
+
+def _streams(options: dict[str, Any], progress: Progress) -> Figures:
+    plan = bench_streams.Plan(
+        options["clients"], options["turns"], options["thinking"], options["nginx"]
+    )
+    return bench_streams.measure(plan, progress)
+
+
 Measure = Callable[[dict[str, Any], Progress], Figures]
 Show = Callable[[Figures, dict[str, Any]], Table]
 BENCHES: dict[str, tuple[Measure, Show]] = {
@@ -197,6 +232,8 @@ BENCHES: dict[str, tuple[Measure, Show]] = {
     "ingest": (_ingest, lambda figures, _: bench_ingest.table(figures)),
     "answer": (_answer, lambda figures, _: bench_answer.table(figures)),
     "load": (_load, lambda figures, _: bench_load.table(figures)),
+    "cancel": (_cancel, lambda figures, _: bench_cancel.table(figures)),
+    "streams": (_streams, lambda figures, _: bench_streams.table(figures)),
     "inflight": (_inflight, lambda figures, _: bench_inflight.table(figures)),
 }
 
