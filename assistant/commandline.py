@@ -25,8 +25,8 @@ WITHOUT_SERVERS = frozenset(
 )  # fmt: skip
 ON_A_MIGRATED_DATABASE = frozenset(
     {"apikey", "calibrate", "changepassword", "chat", "createsuperuser", "delete", "evaluate",
-     "export", "import", "ingest", "load_demo_billing", "mcp", "models", "reindex", "replay",
-     "serve", "trace", "workers"}
+     "export", "forget", "import", "ingest", "load_demo_billing", "mcp", "models", "reindex",
+     "replay", "serve", "trace", "workers"}
 )  # fmt: skip
 ON_SCRATCH_SERVERS = frozenset({"bench", "chaos", "test"})
 # The kinds of `evaluate` that have their questions answered with models and settings of their own.

@@ -157,6 +157,8 @@ KNOWLEDGE_GRAPH: bool = env.bool("KNOWLEDGE_GRAPH", False)
 # Conversations.
 HISTORY_MESSAGES: int = env.int("HISTORY_MESSAGES", 12, validate=Range(min=2))
 HISTORY_TOKENS: int = env.int("HISTORY_TOKENS", 2000, validate=Range(min=200))
+# Since anything happened in one; 0: they are kept.
+CONVERSATION_TTL_DAYS: int = env.int("CONVERSATION_TTL_DAYS", 0, validate=Range(min=0, max=36_500))
 
 # Billing. The class itself is looked at once there are models, in `agents.billing.apps`.
 BILLING_SYSTEM: str = env.str("BILLING_SYSTEM", "agents.billing.own_tables.OwnTables")

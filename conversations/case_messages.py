@@ -3,9 +3,11 @@
 That is the conversation in which the case was opened, as the call of the tool has it that did so.
 """
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+from django.db.models import QuerySet
 from django.dispatch import receiver
 
 from agents.attributes import REFUND_IN_PROGRESS
@@ -53,14 +55,18 @@ def tell(sender: object, event: CaseEvent, **_: Any) -> None:
 
 def turn_of(case: RefundCase) -> Envelope | None:
     """Return the turn in which a case was opened; None: it was in none, or that was forgotten."""
-    opening = ToolRun.objects.filter(
-        created__range=(case.opened - WITHIN, case.opened + WITHIN),
-        effect_key__isnull=False,
-        tool="open_refund_case",
-        result__case=case.number,
-    )
+    opening = openings([case]).filter(created__range=(case.opened - WITHIN, case.opened + WITHIN))
     run = opening.select_related("envelope").first()
     return run.envelope if run else None
+
+
+def openings(cases: Iterable[RefundCase]) -> QuerySet[ToolRun]:
+    """Return the calls that opened these cases."""
+    return ToolRun.objects.filter(
+        effect_key__isnull=False,
+        tool="open_refund_case",
+        result__case__in=[case.number for case in cases],
+    )
 
 
 def _lines(event: CaseEvent, case: RefundCase, language: str) -> list[str]:

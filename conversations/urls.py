@@ -12,6 +12,7 @@ from conversations import (
     openai_api,
     page,
     stream,
+    user_api,
 )
 
 urlpatterns = [
@@ -39,6 +40,7 @@ urlpatterns = [
         conversation_events.ConversationEventsView.as_view(),
         name="conversation-events",
     ),
+    path("api/users/<path:user_id>/", user_api.UserView.as_view(), name="user"),
     path("api/turns/<uuid:turn_id>/", api.TurnView.as_view(), name="turn"),
     path("api/turns/<uuid:turn_id>/trace/", api.TraceView.as_view(), name="turn-trace"),
     path("api/turns/<uuid:turn_id>/events/", stream.EventsView.as_view(), name="turn-events"),

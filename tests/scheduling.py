@@ -17,6 +17,7 @@ DOCENTS = {
     "test_billing": "thinker",
     "test_crash_matrix": "thinker",
     "test_fairness": "thinker",
+    "test_forgotten_words": "thinker",
     "test_handover_crashes": "thinker",
     "test_scenarios": "thinker",
     "test_chaos": "their own",

@@ -5,13 +5,16 @@ equal request of the same owner is served from an earlier reply while that is fr
 worker died on the way stays counted, as one that may have been paid.
 """
 
+import uuid
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Max, Q
+from django.db.models import CharField, F, Func, JSONField, Max, Q, Value
+from django.db.models.functions import Cast, Concat
 from django.utils.timezone import now
 
 from agents.llm.cost import cost, estimate
@@ -28,6 +31,8 @@ from prompts.prompt import Rendered
 UNHEARD_FOR = timedelta(hours=1)
 LOST = "Its worker ended before a reply was stored: the provider may bill for it."
 STOPPED = "Its turn ended before it: the provider may bill for what it wrote by then."
+# What calls are filed under of whose turn nothing more is known.
+FORGOTTEN = "forgotten/"
 NUMBER_TAKEN = "model_call_once_per_number_of_a_subject"
 # What is not known of a call before it ended.
 RESULT = (
@@ -47,6 +52,27 @@ RESULT = (
     "first_token_seconds",
     "created",
     "response_id",
+)
+# A call without what was asked and answered.
+EMPTIED: dict[str, Any] = {
+    "request": {},
+    "request_hash": "",
+    "mends": "",
+    "reply": "",
+    "tool_calls": [],
+    "error": "",
+    "reusable": False,
+}
+# The outcomes of attempts, by which calls are counted that may have been paid.
+WITHOUT_ERRORS = (
+    "(SELECT coalesce(jsonb_agg(each - 'error'), '[]')"
+    " FROM jsonb_array_elements(%(expressions)s) AS each)"
+)
+# Of a result, what is no content.
+FIGURES = tuple(
+    name
+    for name in RESULT
+    if name not in {"reply", "tool_calls", "finish_reason", "error", "attempts"}
 )
 
 
@@ -214,7 +240,8 @@ def reply_of(call: ModelCall) -> Reply:
 
 def amend(pk: int, failure: ModelFailure) -> None:
     """Note that the reply of a stored call turned out to be unusable."""
-    ModelCall.objects.filter(pk=pk).update(outcome=failure.outcome, error=storable(str(failure)))
+    calls = ModelCall.objects.filter(pk=pk).exclude(subject__startswith=FORGOTTEN)
+    calls.update(outcome=failure.outcome, error=storable(str(failure)))
     connection.close()
 
 
@@ -232,9 +259,15 @@ def _end(call: ModelCall, usage: Usage, **values: Any) -> ModelCall:
 def _complete(call: ModelCall, usage: Usage) -> ModelCall:
     call.input_tokens, call.output_tokens = usage.input_tokens, usage.output_tokens
     call.cached_tokens, call.cost = usage.cached_tokens, cost(call.model, usage)
-    # A row that is gone was deleted with its turn.
-    ModelCall.objects.filter(pk=call.pk).update(**{name: getattr(call, name) for name in RESULT})
+    row = ModelCall.objects.filter(pk=call.pk)
+    if not row.filter(subject=call.subject).update(**_values(call, RESULT)):
+        # Its turn was forgotten meanwhile: what it cost is kept, and nothing that was said.
+        row.update(**_values(call, FIGURES))
     return call
+
+
+def _values(call: ModelCall, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(call, name) for name in names}
 
 
 def _row(entry: Entry, model: str, **values: Any) -> ModelCall:
@@ -300,5 +333,23 @@ def forget(sender: object, documents: list[str], unsaid: list[str], **_: Any) ->
     quoting = ModelCall.objects.filter(reusable=True, documents__overlap=documents)
     quoting.update(reusable=False)
     about = ModelCall.objects.filter(subject__in=[document_subject(digest) for digest in unsaid])
-    emptied: dict[str, Any] = {"reply": "", "tool_calls": [], "error": "", "attempts": []}
-    about.update(reusable=False, request={}, request_hash="", mends="", **emptied)
+    about.update(**EMPTIED, attempts=[])
+
+
+def forget_turns(turns: Iterable[uuid.UUID]) -> int:
+    """Take what was said out of the calls of turns that are forgotten; return how many it was.
+
+    What they cost stays, without turn and user: the day's figures and budgets count it for the
+    payer.
+    """
+    calls = ModelCall.objects.filter(envelope__in=list(turns))
+    return calls.update(
+        **EMPTIED,
+        subject=Concat(Value(FORGOTTEN), Cast("pk", CharField())),
+        envelope=None,
+        step_number=None,
+        documents=[],
+        # Behind the slash stands for whom was asked.
+        owner=Func(F("owner"), Value("/.*"), Value("/"), function="regexp_replace"),
+        attempts=Func(F("attempts"), template=WITHOUT_ERRORS, output_field=JSONField()),
+    )

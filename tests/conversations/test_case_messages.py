@@ -1,15 +1,17 @@
 """Case messages: staff decide, and the conversation in which the case was opened hears of it."""
 
 from collections.abc import Callable
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
+from django.utils.timezone import now
 
 from agents import envelopes
 from agents.attributes import RefundForm
@@ -18,6 +20,8 @@ from agents.billing.refunds import comment_on, decide, open_case
 from agents.models import Envelope
 from agents.names import Role, Status
 from agents.tools.toolbox import Toolbox
+from conversations import expiry
+from conversations.case_messages import turn_of
 from conversations.erasure import forget
 from conversations.models import Conversation
 from conversations.turn_memory import recall
@@ -107,6 +111,21 @@ def test_staff_may_tell_something_and_comment_among_themselves(
     ]  # fmt: skip
     assert talk.context_flags == {"refund_in_progress": True}
     assert [event.kind for event in case.events.all()] == ["opened", "commented", "told"]
+
+
+def test_a_conversation_expires_once_its_case_is_decided_and_the_case_stays(
+    talk: Conversation, opened: Opening, settings: LazySettings
+) -> None:
+    settings.CONVERSATION_TTL_DAYS = 30
+    case, long_ago = opened(), now() - timedelta(days=31)
+    Conversation.objects.update(updated=long_ago)
+    assert not expiry.forget_expired()["conversations"]
+    decide(case.pk, approve=True, by=None)
+    assert not expiry.forget_expired()["conversations"]
+    Conversation.objects.update(updated=long_ago)
+    assert expiry.forget_expired()["conversations"] == 1
+    case.refresh_from_db()
+    assert (case.status, turn_of(case)) == (RefundCase.Status.APPROVED, None)
 
 
 def test_the_admin_tells_and_shows_it(talk: Conversation, opened: Opening, client: Client) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db.models import CASCADE, Model
 
-from agents.models import Envelope, ToolRun
+from agents.models import Envelope, ModelCall, ToolRun
 from agents.names import Status
 from agents.steps import events
 from conversations.erasure import KINDS, RELIANCES, forget
@@ -31,7 +31,9 @@ def full(session: str) -> Conversation:
 def counts() -> dict[str, int]:
     """How many rows there are, as a receipt calls them."""
     rows = {name: kind._default_manager.count() for kind, name in KINDS.items()}
-    return rows | {RELIANCES: Reliance.objects.count()}
+    # Of others nothing stands but what they cost.
+    own_calls = ModelCall.objects.exclude(envelope=None).count()
+    return rows | {RELIANCES: Reliance.objects.count(), KINDS[ModelCall]: own_calls}
 
 
 def cascading(kind: type[Model]) -> Iterator[type[Model]]:

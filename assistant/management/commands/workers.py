@@ -17,7 +17,7 @@ from agents.steps import shutdown, sweeper
 from agents.steps.preload import preload
 from assistant.celery import app
 from assistant.local.processes import python, supervise
-from conversations import notifications
+from conversations import expiry, notifications
 from knowledge.identifiers import INGEST_QUEUE
 
 SWEEPER, INGEST = "sweeper", "ingest"
@@ -92,8 +92,9 @@ def command(*names: str) -> list[str]:
 
 
 def sweep() -> None:
-    """Do what no queue asks for, until told to stop: sweep, and tell staff who waits for them."""
+    """Do what no queue asks for, until told to stop: sweep, tell staff who waits, and forget."""
     notifications.start()
+    expiry.start()
     sweeper.run()
 
 
