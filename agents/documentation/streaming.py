@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from agents.attributes import SourceReference
-from agents.documentation.citations.links import Addresses, harmless
+from agents.documentation.citations.links import Addresses, harmless, is_harmless
 from agents.documentation.citations.markers import known_only
 from agents.documentation.passages import bare_line, list_headings
 from agents.documentation.refusal import may_refuse, refusal
@@ -19,7 +19,10 @@ UNIT = re.compile(
     r"|<[^<>\n]*>|[^\s`!\[(<\u3010\uff08\uff3b]+|\n|[ \t]+$|.)"
 )
 OPENING = "[(<`!\u3010\uff08\uff3b"
-FENCE = ("```", "~~~")
+# What may be the end of a link, or of what defines one.
+ENDING = re.compile(r"[])>`:/\n]")
+# As CommonMark has it: what only looks like one hides no link from those who take them out.
+FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<more>.*)")
 
 
 @dataclass
@@ -27,7 +30,8 @@ class Stream:
     """Passes an answer on piece by piece, each only when it is sure what it is.
 
     Held back are words, markers, links and code until they are complete, the beginning of a line
-    while it may be a refusal or the heading of a list of sources, and all that follows these two.
+    while it may be a refusal or the heading of a list of sources, and all that follows these two,
+    or a link that only the whole makes of its parts.
     """
 
     tokens: TokenStream
@@ -37,7 +41,7 @@ class Stream:
     _waiting: str = ""
     _gap: str = ""
     _line_begins: bool = True
-    _in_code: bool = False
+    _fence: str = ""  # that opened the code at hand
     _closed: bool = False
     _headings: frozenset[str] = field(default_factory=list_headings)
 
@@ -58,7 +62,7 @@ class Stream:
     def restart(self) -> None:
         """What came so far is void: the answer begins again."""
         self.shown, self._waiting, self._gap = "", "", ""
-        self._line_begins, self._in_code, self._closed = True, False, False
+        self._line_begins, self._fence, self._closed = True, "", False
         self.tokens.withdraw()
 
     def finish(self, final: str) -> None:
@@ -79,6 +83,9 @@ class Stream:
             self._gap += unit
             return
         piece = self._gap + unit if self.shown else unit.lstrip()
+        if ENDING.search(unit) and not is_harmless(self.shown + piece, self.addresses):
+            self._closed = True
+            return
         self._gap = ""
         self.shown += piece
         self.tokens.add(piece)
@@ -87,8 +94,11 @@ class Stream:
         """How many of the waiting characters are known for what they are; 0: none yet."""
         line, newline, _ = self._waiting.partition("\n")
         if self._line_begins:
-            if line.strip()[:3] in FENCE:
-                return self._fence(line) if newline else 0
+            if fence := FENCE.match(line):
+                if not newline:
+                    return 0
+                if self._passes(fence):
+                    return len(line) + 1
             if self._stays_hidden(line, whole=bool(newline)):
                 return 0
         if self._in_code:
@@ -99,10 +109,22 @@ class Stream:
         opens = unit[0].strip() in OPENING and unit[0].strip()
         return 0 if opens and not newline else unit.end()
 
-    def _fence(self, line: str) -> int:
-        """Take a line that opens code, or closes it when it says nothing else."""
-        self._in_code = not self._in_code or bool(line.strip().strip("`~"))
-        return len(line) + 1
+    def _passes(self, fence: re.Match[str]) -> bool:
+        """Take a line that opens code, or closes it; return False when it does neither."""
+        mark, more = fence["mark"], fence["more"].strip()
+        if self._fence:
+            if not mark.startswith(self._fence) or more:
+                return False
+            self._fence = ""
+            return True
+        if mark[0] == "`" and "`" in more:
+            return False
+        self._fence = mark
+        return True
+
+    @property
+    def _in_code(self) -> bool:
+        return bool(self._fence)
 
     def _stays_hidden(self, line: str, *, whole: bool) -> bool:
         """Whether the user is not to see a line, or may be not to."""
