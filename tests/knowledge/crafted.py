@@ -172,10 +172,27 @@ def vertical_pdf(columns: Sequence[tuple[float, float, str]]) -> bytes:
 
 def pdf_bomb(megabytes: int) -> bytes:
     """Return a PDF whose only page is that much text once it is unpacked."""
-    packer = zlib.compressobj(9)
     line = b"BT /F 9 Tf 50 50 Td (" + b"bomb " * 2000 + b") Tj ET\n"
+    return page_of(packed(line, megabytes))
+
+
+def packed_pdf(megabytes: int, times: int = 1) -> bytes:
+    """Return a PDF whose only page is that much white space once it is unpacked so often."""
+    stream = packed(b" " * 65536, megabytes)
+    for _ in range(times - 1):
+        stream = zlib.compress(stream, 9)
+    return page_of(stream, "/FlateDecode" * times)
+
+
+def packed(line: bytes, megabytes: int) -> bytes:
+    """Return so much of a line, packed."""
+    packer = zlib.compressobj(9)
     times = megabytes * 1024 * 1024 // len(line)
-    stream = b"".join([packer.compress(line) for _ in range(times)] + [packer.flush()])
+    return b"".join([packer.compress(line) for _ in range(times)] + [packer.flush()])
+
+
+def page_of(stream: bytes, filters: str = "/FlateDecode") -> bytes:
+    """Return a PDF with one page, made of that stream."""
     return numbered(
         [
             b"<</Type/Catalog/Pages 2 0 R>>",
@@ -183,7 +200,8 @@ def pdf_bomb(megabytes: int) -> bytes:
             b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
             b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 5 0 R"
             b"/Resources<</Font<</F 3 0 R>>>>>>",
-            b"<</Length %d/Filter/FlateDecode>>stream\n%sendstream" % (len(stream), stream),
+            b"<</Length %d/Filter[%s]>>stream\n%sendstream"
+            % (len(stream), filters.encode(), stream),
         ]
     )
 

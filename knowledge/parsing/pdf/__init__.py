@@ -12,6 +12,7 @@ from pypdfium2 import raw
 from knowledge.errors import Unreadable
 from knowledge.parsing.office import NAMELESS
 from knowledge.parsing.parsed_page import Limits, Page, as_date, assemble
+from knowledge.parsing.pdf.expansion import refuse_endless
 from knowledge.parsing.pdf.layout import Line, lines_of, without_furniture
 from knowledge.parsing.pdf.structure import Headings, Outline, Writer, blocks, body_size, key
 from knowledge.parsing.pdf.vertical import is_incomplete, is_vertical, vertical_lines
@@ -26,6 +27,7 @@ def parse(body: bytes, limits: Limits) -> list[Page]:
     """Return the page of a PDF: all of its pages. Raises Unreadable."""
     if not body.strip():
         raise Unreadable("it is empty")
+    refuse_endless(body, limits)
     with closing(open_document(body)) as document:
         count = len(document)
         if count > limits.max_pages:
