@@ -10,10 +10,10 @@ from typing import Literal
 
 from semantic_text_splitter import MarkdownSplitter
 
-from knowledge.embedding import WINDOW, count_tokens, tokenizer
 from knowledge.enrichment import words
 from knowledge.parsing.normalization import block_tokens, clean_characters
 from knowledge.parsing.outline import block_starts
+from knowledge.tokens import WINDOW, count_tokens, tokenizer
 
 HEADINGS_KEPT = 3
 CHUNK_TOKENS = 600
@@ -23,6 +23,8 @@ OVERLAP_SHARE = 5
 LOW_SHARE = 3
 # A path longer than this is cut: the text must have most of the window.
 PATH_TOKENS = 64
+# Characters. What is longer is no heading, and would be said again with every chunk under it.
+LONGEST_HEADING = 300
 # What a block that doesn't fit is broken into, before the parts are put together again.
 GRAIN = 48
 # Counts of separate texts are exact but for words cut between them.
@@ -270,7 +272,7 @@ def split_blocks(content: str, starts: Starts = ()) -> Iterator[Block]:
     ends = [*(start.line for start in block_begins[1:]), len(lines)]
     for (begin, kind, heading, level), end in zip(block_begins, ends, strict=False):
         page = page_at(begin, starts)
-        if heading:
+        if heading and len(heading) <= LONGEST_HEADING:
             yield Block(heading, level=level, page=page)
         else:
             yield Block("".join(lines[begin:end]), kind=WHOLE.get(kind, "text"), page=page)

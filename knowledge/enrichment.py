@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knowledge.language import language
@@ -110,11 +110,14 @@ def keywords(title: str, content: str, *, about: str = "", language: str = "en")
     return [word for word, _ in weights.most_common(KEYWORDS_LIMIT)]
 
 
-def chunk_keywords(text: str, section: Sequence[str], candidates: Iterable[str]) -> list[str]:
-    """Return at most 12 of the document's words that occur in this chunk, most frequent first."""
+def chunk_keywords(text: str, section: Sequence[str], places: Mapping[str, int]) -> list[str]:
+    """Return at most 12 of the document's words that occur in this chunk, most frequent first.
+
+    `places` says of each of its words how weighty it is, the weightiest with the lowest number.
+    """
     present = Counter(words(text)) + Counter(words(" ".join(section)))
-    chosen = [word for word in dict.fromkeys(candidates) if word in present]
-    return sorted(chosen, key=lambda word: -present[word])[:KEYWORDS_LIMIT]
+    chosen = [word for word in present if word in places]
+    return sorted(chosen, key=lambda word: (-present[word], places[word]))[:KEYWORDS_LIMIT]
 
 
 def headings(content: str) -> list[str]:

@@ -13,7 +13,7 @@ QUOTE = re.compile(r"^\s*>\s?")
 # Western sentences end before white space, Chinese and Japanese ones need none. A dash may come
 # before what somebody says.
 END = re.compile(
-    r"""[.!?…]+["'”\u2019»)\]*_]*\s+(?=(?:[\u2013\u2014-]\s*)?["'“\u2018«(\[*_`¿¡]*(?:`|[^\W_a-zà-ÿ\u0430-\u044f]))|[。\uff01\uff1f]+[”\u2019」』\uff09]*\s*"""
+    r"""(?<![.!?…])[.!?…]++["'”\u2019»)\]*_]*+\s++(?=(?:[\u2013\u2014-]\s*)?["'“\u2018«(\[*_`¿¡]*(?:`|[^\W_a-zà-ÿ\u0430-\u044f]))|[。\uff01\uff1f]+[”\u2019」』\uff09]*\s*"""
 )
 # Who types a message begins sentences with small letters too, and ends them with the line.
 TYPED_END = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])\s+|\n+")
@@ -27,6 +27,8 @@ ABBREVIATION = re.compile(
     r"z\.\s?b|d\.\s?h|bzw|ca|usw|p\.\s?ej|sr|sra|\u0442\.\s?\u0435|\u0442\.\s?\u0434|\u0442\.\s?\u043f|\u043d\u0430\u043f\u0440|[^\W\d_])\.[\"')]*\s+$",
     re.IGNORECASE,
 )
+
+LONGEST_ABBREVIATION = 12  # characters, with what stands before it: a search goes no further back
 
 
 def split_passage(text: str) -> list[str]:
@@ -90,7 +92,8 @@ def split_sentences(paragraph: str) -> list[str]:
     sentences: list[str] = []
     begin = 0
     for end in END.finditer(paragraph):
-        if ABBREVIATION.search(paragraph[begin : end.end()]):
+        beginning = max(begin, end.start() - LONGEST_ABBREVIATION)
+        if ABBREVIATION.search(paragraph[beginning : end.end()]):
             continue
         sentences.append(paragraph[begin : end.end()].strip())
         begin = end.end()

@@ -7,14 +7,15 @@ They are the real ones. What they do when they start, end, and come to grief is 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
-from knowledge.ingestion import loader
+from knowledge.ingestion import loader, preparer
 from knowledge.parsing import Limits
 from knowledge.sandbox.reader import Answer, Child, Reader
 
-WHOLE = (b'{"pages"', b'{"refused"')  # such an answer leaves nothing behind
+WHOLE = (b'{"pages"', b'{"prepared"', b'{"refused"')  # such an answer leaves nothing behind
 
 _waiting: list[Child] = []
 # A child dies with the thread that started it.
@@ -26,10 +27,10 @@ class Lasting(Child):
 
     sound = True
 
-    def ask(self, name: str, body: bytes, charset: str = "") -> bytes:
-        """Return what it says of a file."""
+    def ask(self, task: str, about: dict[str, Any], body: bytes) -> bytes:
+        """Return what it says of a file or a page."""
         self.sound = False
-        answer = super().ask(name, body, charset)
+        answer = super().ask(task, about, body)
         self.sound = answer.startswith(WHOLE)
         return answer
 
@@ -44,10 +45,10 @@ class Lasting(Child):
 class Sharing(Reader):
     """A reader that takes a child that waits, if there is one with its limits."""
 
-    def ask_child(self, name: str, body: bytes, charset: str) -> Answer:
-        """Return what a child says of a file."""
+    def ask_child(self, task: str, about: dict[str, Any], body: bytes) -> Answer:
+        """Return what a child says of it."""
         self.child = self.child or taken(self.limits)
-        return super().ask_child(name, body, charset)
+        return super().ask_child(task, about, body)
 
 
 def taken(limits: Limits) -> Child:
@@ -63,7 +64,8 @@ def taken(limits: Limits) -> Child:
 def lasting_parsers() -> Iterator[None]:
     """Have ingests share children for the time of the block."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loader, "Reader", Sharing)
+        for module in (loader, preparer):
+            patch.setattr(module, "Reader", Sharing)
         yield
     while _waiting:
         Child.end(_waiting.pop())

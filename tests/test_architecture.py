@@ -35,6 +35,7 @@ BY_NAME = {
     "conversations/apps.py": "models exist only once Django is ready",
     "knowledge/embedding/local.py": "EMBEDDING_RUNTIME: the runtime takes memory that few need",
     "knowledge/embedding/registry.py": "EMBEDDING_ENDPOINT: `openai`, where a model is asked",
+    "knowledge/sandbox/child.py": "a process loads the libraries of what it is asked for",
     "knowledge/parsing/dispatch.py": "a process that parses loads the libraries of its formats",
 }
 # Why a module of a few lines is one.
@@ -78,7 +79,7 @@ LONELY = {
     "knowledge.embedding.unigram": "an algorithm of its own",
     "knowledge.embedding.kept_vectors": "files that processes share",
     "knowledge.ingestion.retention": "what is kept of old jobs, and how long",
-    "knowledge.parsing.dispatch": "needed by the process that parses alone",
+    "knowledge.parsing.pdf.expansion": "what is told before a library reads a file",
     "knowledge.search.explainer": "what is said to who asks why",
     "knowledge.web.sitemap": "a protocol of its own",
 }

@@ -18,7 +18,6 @@ from assistant.lab import rival
 from knowledge import ingestion
 from knowledge.embedding import Vectors, registry
 from knowledge.embedding.local import LOCAL
-from knowledge.embedding.runtime import package_folder
 from knowledge.errors import Unreadable
 from knowledge.ingestion import Findings
 from knowledge.ingestion.drafts import Draft, digest, draft, sheets
@@ -26,6 +25,7 @@ from knowledge.ingestion.plan import get_or_create_collection
 from knowledge.ingestion.store import store
 from knowledge.models import Collection
 from knowledge.sandbox.reader import Reader
+from knowledge.tokens import package_folder
 
 STAGES = ("parse", "chunk", "embed", "store")
 STAGED, WHOLE = "bench-staged", "bench-whole"

@@ -6,31 +6,24 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from django.conf import settings
 
 from knowledge.embedding import registry
 from knowledge.embedding.embedder import Embedder, Kind, Vectors
-from knowledge.embedding.local import DIMENSIONS, LOCAL, MIDDLE, MODEL, MULTILINGUAL, SPREAD, WINDOW
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+from knowledge.embedding.local import DIMENSIONS, LOCAL, MIDDLE, MODEL, MULTILINGUAL, SPREAD
 
 __all__ = [
     "DIMENSIONS",
     "MODEL",
-    "WINDOW",
     "Embedder",
     "Kind",
     "Vectors",
-    "count_tokens",
     "encode",
     "encode_any_language",
     "registry",
     "similarities",
-    "tokenizer",
 ]
 
 # Neither the runtime's threads nor a connection survive a fork: a child makes its own.
@@ -69,13 +62,3 @@ def similarities(question: str, texts: Sequence[str], *, is_foreign: bool) -> Ve
         return np.asarray(SPREAD * (cosines - MIDDLE))
     vectors = encode([question, *texts])
     return np.asarray(vectors[1:] @ vectors[0])
-
-
-def tokenizer() -> "Tokenizer":
-    """Return the local model's tokenizer, shared by the whole process; treat it as read-only."""
-    return LOCAL.tokenizer()
-
-
-def count_tokens(text: str) -> int:
-    """Return how many tokens of the window the text takes, [CLS] and [SEP] included."""
-    return len(tokenizer().encode(text).ids)

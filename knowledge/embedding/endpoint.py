@@ -29,8 +29,9 @@ from knowledge.embedding.embedder import (
     Vectors,
     WrongDimensions,
 )
-from knowledge.embedding.local import LOCAL, VectorCache
+from knowledge.embedding.local import VectorCache
 from knowledge.providers import Provider
+from knowledge.tokens import tokenizer
 
 REMEMBERED = 2_000  # vectors, 25 MB of 3,072 dimensions
 # Bounds of one call: the least that servers take by default is 32 texts (Text Embeddings
@@ -200,7 +201,7 @@ class Endpoint:
     def cut(self, text: str) -> str:
         """Return as much of the text as the model sees; none at all would be refused."""
         if len(text) > self.window:  # a token is a character or longer
-            offsets = LOCAL.tokenizer().encode(text).offsets[1:-1]
+            offsets = tokenizer().encode(text).offsets[1:-1]
             if len(offsets) > self.window:
                 text = text[: offsets[self.window - 1][1]]
         return text.strip() or "."

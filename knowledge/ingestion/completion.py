@@ -10,7 +10,7 @@ from django.db.models import F, Q
 from knowledge.errors import EmbeddingUnavailable, Unreadable
 from knowledge.identifiers import LOCAL_MODEL
 from knowledge.ingestion import multilingual
-from knowledge.ingestion.drafts import Draft, Sheet, describe_by_models, draft, draw_graph
+from knowledge.ingestion.drafts import Draft, Prepare, Sheet, describe_by_models, draft, draw_graph
 from knowledge.ingestion.job_lease import JobLease, acquire
 from knowledge.ingestion.job_vectors import Encoder
 from knowledge.ingestion.jobs import Status, end
@@ -41,9 +41,9 @@ def run(ingest_id: uuid.UUID | str, watch: Watch | None = None) -> Report | None
     with acquire(ingest_id) as lease:
         if lease is None:
             return None
-        pipeline = Pipeline(lease, watch)
-        pipeline.work()
-        result = complete(lease, pipeline.state, pipeline.encoder)
+        with Pipeline(lease, watch) as pipeline:
+            pipeline.work()
+            result = complete(pipeline)
         drop_expired()
         return result
     return None  # cancelled, or taken over by another worker
@@ -65,12 +65,13 @@ def ingest(
     return run(job.pk, watch) or report(job)
 
 
-def complete(lease: JobLease, state: CollectionState, encoder: Encoder) -> Report:
+def complete(pipeline: Pipeline) -> Report:
     """Follow files that are gone, and end the job. Every step may be repeated."""
+    lease = pipeline.lease
     if not lease.job.options.get("keep_missing"):
-        remove_gone(lease, state)
-    promote_copies(lease, encoder)
-    refresh_indexes(lease, encoder)
+        remove_gone(lease, pipeline.state)
+    promote_copies(pipeline)
+    refresh_indexes(lease, pipeline.encoder)
     problem = fill_multilingual(lease) if settings.CROSS_LINGUAL else ""
     result = report(lease.job)
     if problem:
@@ -166,13 +167,14 @@ def copies_by_document(documents: Iterable[Document]) -> dict[str, Copy]:
     return {copy.document_id: copy for copy in copies.order_by("-source")}
 
 
-def promote_copies(lease: JobLease, encoder: Encoder) -> None:
+def promote_copies(pipeline: Pipeline) -> None:
     """Make documents of the copies of what changed: their files still say what it said before."""
+    lease, encoder, prepare = pipeline.lease, pipeline.encoder, pipeline.preparer.prepare
     collection = lease.job.collection
     stale = Copy.objects.filter(collection=collection).exclude(sha1=F("document__sha1"))
     for old_copy in stale.select_related("document").order_by("source"):
         try:
-            new_draft = draft_of_copy(old_copy, encoder.window, questions_of(lease.job))
+            new_draft = draft_of_copy(old_copy, prepare, questions_of(lease.job))
         except Unreadable:
             old_copy.delete()
             continue
@@ -184,12 +186,12 @@ def promote_copies(lease: JobLease, encoder: Encoder) -> None:
                 old_copy.delete()
 
 
-def draft_of_copy(copy: Copy, window: int, questions: frozenset[str]) -> Draft:
+def draft_of_copy(copy: Copy, prepare: Prepare, questions: frozenset[str]) -> Draft:
     """Return what the document said when it was the same as the copy. Raises Unreadable."""
     former = copy.document.versions.filter(sha1=copy.sha1).first()
     # No version is kept of a change that leaves the text as it is.
     source = former or copy.document
     page = Page(source.content, title=source.title)
     sheet = Sheet(copy.origin, copy.source, copy.sha1, page)
-    by_rules = draft(sheet, copy.origin.split("/")[1:-1], window=window)
+    by_rules = draft(sheet, copy.origin.split("/")[1:-1], prepare)
     return draw_graph(describe_by_models(by_rules, questions))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from django.utils.timezone import now
 
 from knowledge.errors import Unreadable
-from knowledge.ingestion.drafts import Draft, Sheet, draft
+from knowledge.ingestion.drafts import Draft, Prepare, Sheet, draft
 from knowledge.ingestion.loader import Loaded, folders
 from knowledge.ingestion.report import Outcome
 from knowledge.ingestion.state import CollectionState, StoredDocument
@@ -164,7 +164,7 @@ def decide(
     state: CollectionState,
     *,
     force: bool,
-    window: int,
+    prepare: Prepare,
 ) -> Entry:
     """Return what is to happen with a page. Raises Unreadable."""
     if sheet.source in work.sources or state.has_rival(sheet):
@@ -183,7 +183,7 @@ def decide(
             state.forget(sheet.source)
         return Entry(work, sheet, is_copy=True)
     former = twin.source if twin is not None and document is None else ""
-    new_draft = draft(sheet, folders, window=window, former=former)
+    new_draft = draft(sheet, folders, prepare, former)
     if former:
         state.forget(former)
     is_moved = document is not None and document.origin != sheet.origin

@@ -1,19 +1,17 @@
 """Drafts: a page made ready to be stored, everything but its vectors and what models say of it."""
 
 import json
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha1
-from pathlib import PurePosixPath
 
 from knowledge import chunking, enrichment, model_calls
-from knowledge.embedding import WINDOW
 from knowledge.enrichment import Enrichment
 from knowledge.errors import Unreadable
 from knowledge.graph import Graph, extract
 from knowledge.models import Document
 from knowledge.parsing import Page
+from knowledge.preparation import Prepared, prepare
 
 # PostgreSQL's text search configurations of version 15, by language tag. What is not listed is
 # indexed word by word, without stems.
@@ -25,6 +23,9 @@ CONFIGS = {
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish",
     "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
+
+# Of a page, its origin and the folders it lies in.
+Prepare = Callable[[Page, str, Sequence[str]], Prepared]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Draft:
     sheet: Sheet
     page: Page  # the sheet's, with what it left unsaid filled in
     parts: Sequence[chunking.Part]
+    headings: Sequence[str]
     former: str = ""  # source of the document it goes on with, whose file is gone
     graph: Graph = field(default_factory=Graph)  # what it states
 
@@ -93,23 +95,22 @@ def sheets(origin: str, sha1: str, pages: Sequence[Page]) -> list[Sheet]:
     ]
 
 
-def draft(sheet: Sheet, folders: Sequence[str], *, window: int = WINDOW, former: str = "") -> Draft:
+def draft(
+    sheet: Sheet, folders: Sequence[str], prepare: Prepare = prepare, former: str = ""
+) -> Draft:
     """Return the document with its chunks and what rules can say of it. Raises Unreadable.
 
     Chunks go by the keywords that rules find: whoever describes the document later leaves their
-    texts, and so their vectors, as they are. `window` is how many tokens the embedding model
-    sees, `former` the source of the document it goes on with.
+    texts, and so their vectors, as they are. `prepare` is asked for them, and `former` the source
+    of the document it goes on with.
     """
     limit = Document._meta.get_field("source").max_length or 0
     if max(len(sheet.source), len(sheet.origin)) > limit:
         raise Unreadable(f"its path or URL is longer than {limit} characters")
-    page = fill_in(sheet, folders)
-    parts = chunking.chunk(
-        page.title, page.content, page.keywords, window=window, starts=page.starts
-    )
-    if not parts:
+    prepared = prepare(sheet.page, sheet.origin, folders)
+    if not prepared.parts:
         raise Unreadable("there is too little text in it to be found by")
-    return Draft(sheet, page, parts, former)
+    return Draft(sheet, prepared.page, prepared.parts, prepared.headings, former)
 
 
 def describe_by_models(draft: Draft, questions: Collection[str]) -> Draft:
@@ -128,25 +129,3 @@ def describe_by_models(draft: Draft, questions: Collection[str]) -> Draft:
 def draw_graph(draft: Draft) -> Draft:
     """Return the draft with the graph that models draw of it, where they do. It takes its time."""
     return replace(draft, graph=extract(draft.page, draft.parts))
-
-
-def fill_in(sheet: Sheet, folders: Sequence[str]) -> Page:
-    """Return the page with title, crumbs, language and enrichment that the file left out.
-
-    Its warnings are those of enrichment: who opened the file has passed on its own.
-    """
-    page = sheet.page
-    page = replace(
-        page,
-        title=(page.title or title_from_name(PurePosixPath(sheet.origin).stem))[:500],
-        audience=page.audience[:100],
-        edition=page.edition[:100],
-        crumbs=page.crumbs or [title_from_name(folder) for folder in folders],
-    )
-    return replace(page, **vars(enrichment.by_rules(page)))
-
-
-def title_from_name(name: str) -> str:
-    """Return a file's or folder's name as a title: "users-roles" as "Users roles"."""
-    title = re.sub(r"[-_\s]+", " ", name).strip()
-    return title[:1].upper() + title[1:] or name

@@ -158,6 +158,9 @@ def claim(ingest_id: uuid.UUID | str) -> JobLease | None:
     release_dead()
     token = uuid.uuid4()
     available = waiting().filter(pk=ingest_id).order_by()
+    # Whoever was at it when it was called off died before it could stop.
+    if end(available.filter(cancelling=True), Status.CANCELLED):
+        return None
     if not available.update(
         status=Status.RUNNING,
         attempts=F("attempts") + 1,

@@ -75,8 +75,19 @@ def retry(ingest_id: uuid.UUID | str) -> int:
 
 
 def end(jobs: QuerySet[Ingest], status: Ingest.Status, **values: object) -> int:
-    """Set the outcome of these jobs; nobody holds them any more."""
+    """Set the outcome of these jobs; nobody holds them any more.
+
+    One that was called off is not queued again: it is cancelled.
+    """
     jobs = jobs.order_by()
+    if status in OPEN:
+        called_off = end(jobs.filter(cancelling=True), Status.CANCELLED)
+        return called_off + end_as(jobs.filter(cancelling=False), status, **values)
+    return end_as(jobs, status, **values)
+
+
+def end_as(jobs: QuerySet[Ingest], status: Ingest.Status, **values: object) -> int:
+    """Set exactly that outcome."""
     ids = list(jobs.values_list("pk", flat=True))
     count = jobs.update(
         status=status,

@@ -18,6 +18,7 @@ from knowledge.errors import Unreadable
 from knowledge.ingestion.drafts import Sheet, digest, sheets
 from knowledge.ingestion.job_lease import JobLease
 from knowledge.ingestion.plan import LONGEST, SHARE, add_items, url_items
+from knowledge.ingestion.preparer import close
 from knowledge.ingestion.sources import File, Member, is_zip, members
 from knowledge.ingestion.state import CollectionState
 from knowledge.models import Copy, Document, Ingest, Item
@@ -54,10 +55,7 @@ class Loader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        self.pool.shutdown(wait=False, cancel_futures=True)
-        self.reader.close()  # wakes the thread up, should it wait for the parser
-        self.pool.shutdown()
-        self.reader.close()
+        close(self.pool, self.reader)
 
     def ahead(self, items: Iterable[Item]) -> Iterator[tuple[Item, "Future[Loaded]"]]:
         """Yield the items in their order, each with what it holds as soon as that is known."""

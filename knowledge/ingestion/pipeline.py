@@ -4,7 +4,8 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 from django.db import DataError, IntegrityError, transaction
 from django.db.models import QuerySet
@@ -18,6 +19,7 @@ from knowledge.ingestion.drafts import Sheet
 from knowledge.ingestion.job_lease import JobLease
 from knowledge.ingestion.job_vectors import CHUNKS_AT_ONCE, Encoder
 from knowledge.ingestion.loader import Loaded, Loader, list_items
+from knowledge.ingestion.preparer import Preparer, result
 from knowledge.ingestion.state import CollectionState, is_answered
 from knowledge.ingestion.store import record_copy, record_origin, store
 from knowledge.models import Item
@@ -46,10 +48,19 @@ class Pipeline:
         self.force = bool(self.job.options.get("force"))
         self.state = CollectionState(self.job)
         self.encoder = Encoder(lease, self.report_progress)
+        self.preparer = Preparer(self.encoder.window, self.report_progress)
         self.describer = Describer(self.state.open_questions.names, self.report_progress)
         self.entries: list[Entry] = []
         self.last = 0  # number of the item taken last
         self.finished = len(self.state.listed) - self.waiting().count()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self.preparer.close()
 
     def work(self) -> None:
         """Take every waiting item. Raises EmbeddingUnavailable, LeaseLost and Cancelled."""
@@ -86,7 +97,7 @@ class Pipeline:
     def decide_item(self, work: Work, future: "Future[Loaded]") -> Iterator[Entry]:
         """Yield what is to happen with the pages of an item, from the first unfinished one."""
         with self.skip_on_fault(work):
-            loaded = future.result()
+            loaded = result(future, self.report_progress)
             if loaded.members or loaded.addresses:
                 list_items(self.lease, work.item, loaded, self.state)
                 self.finished += 1
@@ -100,9 +111,9 @@ class Pipeline:
 
     def entry(self, work: Work, sheet: Sheet, folders: Sequence[str]) -> Entry:
         """Return what is to happen with a page; one of many may be left out."""
-        window = self.encoder.window
+        prepare = self.preparer.prepare
         try:
-            return decide(work, sheet, folders, self.state, force=self.force, window=window)
+            return decide(work, sheet, folders, self.state, force=self.force, prepare=prepare)
         except Unreadable as error:
             if work.is_single:
                 raise

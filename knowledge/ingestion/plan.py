@@ -14,11 +14,11 @@ from django.db.models import Max
 
 from knowledge.embedding import registry
 from knowledge.errors import InvalidCollectionName, NothingToIngest
-from knowledge.ingestion.drafts import title_from_name
 from knowledge.ingestion.jobs import OPEN
 from knowledge.ingestion.sources import WEB, Findings, find
 from knowledge.models import COLLECTION_NAME, Collection, Document, Ingest, Item
 from knowledge.postgres_text import storable
+from knowledge.preparation import title_from_name
 from knowledge.web.fetch import allowed_url
 
 NAMED = 3  # things a job's name holds

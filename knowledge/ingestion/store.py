@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from knowledge import changes, enrichment, graph
-from knowledge.embedding import count_tokens
 from knowledge.errors import Unreadable
 from knowledge.ingestion.drafts import Draft, Sheet
 from knowledge.ingestion.report import Outcome
@@ -27,6 +26,7 @@ from knowledge.models import (
     document_id,
 )
 from knowledge.search import postings
+from knowledge.tokens import count_tokens
 
 # What a page and a document call alike.
 PAGE_FIELDS = (
@@ -192,11 +192,9 @@ def fill_fields(document: Document, draft: Draft) -> None:
 
 def write_chunks(document: Document, draft: Draft, vectors: NDArray[np.float32]) -> None:
     """Insert the chunks and their vectors."""
-    headings = enrichment.headings(document.content)
-    candidates = [
-        *document.keywords,
-        *enrichment.words(" ".join([document.title, *headings, document.summary])),
-    ]
+    about = " ".join([document.title, *draft.headings, document.summary])
+    words = dict.fromkeys([*document.keywords, *enrichment.words(about)])
+    places = {word: place for place, word in enumerate(words)}
     sections = write_sections(document, draft)
     chunks = Chunk.objects.bulk_create(
         Chunk(
@@ -205,7 +203,7 @@ def write_chunks(document: Document, draft: Draft, vectors: NDArray[np.float32])
             section=sections[part.section],
             text=part.text,
             page=part.page,
-            keywords=enrichment.chunk_keywords(part.text, part.section, candidates),
+            keywords=enrichment.chunk_keywords(part.text, part.section, places),
             sha1=part.sha1,
             tokens=count_tokens(text),
         )

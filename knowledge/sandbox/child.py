@@ -1,4 +1,4 @@
-"""Child: the process that parses, one file after another, within its limits.
+"""Child: the process that parses and prepares, one text after another, within its limits.
 
 It knows nothing of the settings, the database or the environment of its parent, and says nothing
 of what it reads but the answer.
@@ -8,16 +8,17 @@ import json
 import os
 import resource
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
+from importlib import import_module
 from types import TracebackType
-from typing import IO, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from knowledge.errors import Unreadable
 from knowledge.liveness import die_with_parent
-from knowledge.parsing import Limits
-from knowledge.parsing.dispatch import parse
+from knowledge.parsing import Limits, Page
 from knowledge.parsing.parsed_page import MEGABYTE
 
 LENGTH = 8
@@ -49,28 +50,33 @@ BODY = 1 << 40  # what is too large was refused by whoever read the file
 
 
 def main() -> None:
-    """Answer requests until there are none: a name, a charset and a body each, as three frames."""
+    """Answer requests until there are none: a task, what is said of a body, and the body.
+
+    These are three frames; the second is JSON.
+    """
     die_with_parent()
     limits = Limits(**json.loads(sys.argv[1]))
     requests, answers = take_pipes()
     confine(limits)
     sys.excepthook = partial(report_crash, answers)
     send(answers, b"ready")
-    while (name := receive(requests, BODY)) is not None:
-        charset, body = receive(requests, BODY), receive(requests, BODY)
-        if charset is None or body is None:
+    while (task := receive(requests, BODY)) is not None:
+        about, body = receive(requests, BODY), receive(requests, BODY)
+        if about is None or body is None:
             break
         limit_cpu_time(limits)
-        send(answers, answer(name.decode(), body, limits, charset.decode()))
+        send(answers, answer(task.decode(), json.loads(about), body, limits))
 
 
-def answer(name: str, body: bytes, limits: Limits, charset: str) -> bytes:
-    """Return what came of a file as JSON: its pages, or why there are none."""
+def answer(task: str, about: dict[str, Any], body: bytes, limits: Limits) -> bytes:
+    """Return what came of a text as JSON: what the task says of it, or why that is nothing."""
     try:
-        pages = [asdict(page) for page in parse(name, body, limits, charset=charset)]
-        text = json.dumps({"pages": pages}, default=str, ensure_ascii=False).encode()
+        value = TASKS[task](body, limits, **about)
+        text = json.dumps(value, default=str, ensure_ascii=False).encode()
     except Unreadable as error:
         return outcome_without_pages("refused", str(error))
+    except RecursionError:
+        return outcome_without_pages("refused", "it is nested too deeply")
     except MemoryError:
         return EXHAUSTED
     if len(text) > limits.max_expanded_bytes:
@@ -80,6 +86,25 @@ def answer(name: str, body: bytes, limits: Limits, charset: str) -> bytes:
             "(PARSE_MAX_EXPANDED_BYTES)",
         )
     return text
+
+
+def pages(body: bytes, limits: Limits, *, name: str, charset: str) -> dict[str, Any]:
+    """Return what a file says."""
+    parse = import_module("knowledge.parsing.dispatch").parse
+    return {"pages": [asdict(page) for page in parse(name, body, limits, charset=charset)]}
+
+
+def prepared(
+    body: bytes, _: Limits, *, origin: str, folders: list[str], window: int
+) -> dict[str, Any]:
+    """Return what a page is cut into, and what rules say of it; whoever asks has its text."""
+    prepare = import_module("knowledge.preparation").prepare
+    done = prepare(Page(**json.loads(body)), origin, folders, window=window)
+    return {"prepared": asdict(replace(done, page=replace(done.page, content="")))}
+
+
+# What may be asked for. The libraries of the one are nothing to who asks for the other.
+TASKS: dict[str, Callable[..., dict[str, Any]]] = {"pages": pages, "prepared": prepared}
 
 
 def outcome_without_pages(outcome: str, value: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Reader: files into pages in a process of its own, which a hostile file may bring down."""
+"""Reader: files into pages, and pages into chunks, in a process that a text may bring down."""
 
 import json
 import os
@@ -7,11 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from signal import SIGABRT, SIGXCPU, Signals
 from threading import Timer
-from typing import IO, Self
+from typing import IO, Any, Self
 
 from django.conf import settings
 from pydantic import BaseModel, ValidationError
@@ -19,7 +19,9 @@ from pydantic import BaseModel, ValidationError
 from knowledge.errors import KnowledgeError, Unreadable
 from knowledge.parsing import Limits, Page
 from knowledge.parsing.parsed_page import MEGABYTE
+from knowledge.preparation import Prepared
 from knowledge.sandbox.child import receive, send
+from knowledge.tokens import WINDOW
 
 ROOT = Path(__file__).parents[2]
 COMMAND = "knowledge.sandbox.child"
@@ -27,6 +29,9 @@ COMMAND = "knowledge.sandbox.child"
 # works is slow where the machine has other work.
 START_SECONDS = 120
 PATIENCE = 10  # times the processor time that a file may take
+# No more threads may be started there, and each would reserve memory.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+NO_ANSWER = "the parser's answer is none"
 MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes; getrusage(2)
 
 
@@ -55,7 +60,7 @@ class Child:
                 stderr=subprocess.DEVNULL,
                 cwd=ROOT,
                 # Nothing of ours: it holds keys and addresses that no file may get near.
-                env={"PYTHONUTF8": "1"},
+                env={"PYTHONUTF8": "1", **ONE_THREAD},
             )
         except OSError as error:
             raise ParserUnavailable from error
@@ -70,15 +75,15 @@ class Child:
         """Whether nobody has killed it while it waited."""
         return self.process.poll() is None
 
-    def ask(self, name: str, body: bytes, charset: str = "") -> bytes:
-        """Return what the child says of a file, which its server says is in that charset.
+    def ask(self, task: str, about: dict[str, Any], body: bytes) -> bytes:
+        """Return what the child says of a file or a page.
 
         Raises Unreadable when it says nothing in time; it is then dead, or to be ended.
         """
         seconds = PATIENCE * self.limits.seconds
         with self.alarm(seconds) as late, suppress(BrokenPipeError):
-            send(pipe(self.process.stdin), name.encode("utf-8", "replace"))
-            send(pipe(self.process.stdin), charset.encode("utf-8", "replace"))
+            send(pipe(self.process.stdin), task.encode())
+            send(pipe(self.process.stdin), json.dumps(about).encode())
             send(pipe(self.process.stdin), body)
             answer = self.receive_answer()
         if answer is not None and not late:
@@ -153,9 +158,10 @@ def pipe(end: IO[bytes] | None) -> IO[bytes]:
 
 
 class Answer(BaseModel):
-    """What a child says of a file: its pages, or the one of the others that is not empty."""
+    """What a child says: what it was asked for, or the one of the others that is not empty."""
 
     pages: list[Page] = []
+    prepared: Prepared | None = None
     refused: str = ""  # the reason
     failed: str = ""  # the kind of error it then died of
     exhausted: bool = False  # there was no memory left
@@ -171,6 +177,7 @@ class Reader:
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or limits_from_settings()
         self.child: Child | None = None
+        self.is_stopped = False
 
     def __enter__(self) -> Self:
         return self
@@ -184,6 +191,11 @@ class Reader:
         if child is not None:
             child.end()
 
+    def stop(self) -> None:
+        """End the child, also one that another thread is just starting; there is no other."""
+        self.is_stopped = True
+        self.close()
+
     def read(self, name: str, body: bytes, charset: str = "") -> tuple[list[Page], list[str]]:
         """Return the pages of a file, and their warnings, each once.
 
@@ -191,7 +203,23 @@ class Reader:
         it is in, where there was one. Raises Unreadable with the reason, and
         ParserUnavailable when no child can be started.
         """
-        answer = self.ask_child(name, body, charset)
+        answer = self.ask_child("pages", {"name": name, "charset": charset}, body)
+        return answer.pages, distinct_warnings(answer.pages)
+
+    def prepare(
+        self, page: Page, origin: str, folders: Sequence[str], *, window: int = WINDOW
+    ) -> Prepared:
+        """Return what `preparation.prepare` does. Raises as `read`."""
+        about = {"origin": origin, "folders": [*folders], "window": window}
+        body = json.dumps(asdict(page), default=str).encode()
+        prepared = self.ask_child("prepared", about, body).prepared
+        if prepared is None:
+            raise Unreadable(NO_ANSWER)
+        return replace(prepared, page=replace(prepared.page, content=page.content))
+
+    def ask_child(self, task: str, about: dict[str, Any], body: bytes) -> Answer:
+        """Return what a child says of it. Raises Unreadable and ParserUnavailable."""
+        answer = self.next_answer(task, about, body)
         if answer.exhausted:
             raise Unreadable(
                 f"reading it took more than {self.limits.memory_mb:,} MB of memory "
@@ -201,9 +229,9 @@ class Reader:
             raise Unreadable(f"it is damaged, or unlike any file known here ({answer.failed})")
         if answer.refused:
             raise Unreadable(answer.refused)
-        return answer.pages, distinct_warnings(answer.pages)
+        return answer
 
-    def ask_child(self, name: str, body: bytes, charset: str) -> Answer:
+    def next_answer(self, task: str, about: dict[str, Any], body: bytes) -> Answer:
         """Return what a child says; one that ran out of memory gets a successor.
 
         What earlier files left behind is not this file's doing, so a used child's word does not
@@ -213,13 +241,16 @@ class Reader:
             self.close()
         while True:
             child = self.child = self.child or Child(self.limits)
+            if self.is_stopped:
+                self.close()
+                raise Unreadable("reading it was called off")
             try:
-                answer = Answer.model_validate_json(child.ask(name, body, charset))
+                answer = Answer.model_validate_json(child.ask(task, about, body))
             except (Unreadable, ValidationError) as error:
                 self.close()
                 if isinstance(error, Unreadable):
                     raise
-                raise Unreadable("the parser's answer is none") from error
+                raise Unreadable(NO_ANSWER) from error
             if answer.failed or answer.exhausted:
                 self.close()
             if not (answer.exhausted and child.files_read > 1):

@@ -1,9 +1,11 @@
 """Misbehaving: a parser process that answers a file by what its name says."""
 
+import json
 import os
 import signal
 import sys
 import time
+from pathlib import PurePath
 
 from knowledge.parsing import Limits
 from knowledge.sandbox.child import limit_cpu_time, receive, send
@@ -21,10 +23,10 @@ def main() -> None:
     """Serve until told to misbehave for good."""
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     send(answers, b"ready")
-    while (name := receive(requests, 1 << 20)) is not None:
-        for _ in ("charset", "body"):
-            receive(requests, 1 << 20)
-        word = name.decode()
+    while receive(requests, 1 << 20) is not None:
+        about = json.loads(receive(requests, 1 << 20) or b"{}")
+        receive(requests, 1 << 20)
+        word = PurePath(about.get("name") or about["origin"]).stem
         if word == "crash":
             os.kill(os.getpid(), signal.SIGSEGV)
         if word == "exit":

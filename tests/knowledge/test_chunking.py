@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge.chunking import Part, chunk, embedding_text, heading_path, merge_low, split_blocks
-from knowledge.embedding import WINDOW, count_tokens
 from knowledge.parsing.dispatch import parse
+from knowledge.tokens import WINDOW, count_tokens
 
 SENTENCE = "The keeper of the lighthouse lights the lamp before the ships come in. "
 

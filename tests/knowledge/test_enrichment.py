@@ -24,8 +24,9 @@ def test_keywords_are_few_words_of_the_right_length_title_first() -> None:
 
 
 def test_keywords_of_a_chunk_occur_in_it() -> None:
-    candidates = enrichment.keywords("Ferry", PAGE)
-    found = enrichment.chunk_keywords("Bicycles travel free.", ["Bicycles"], candidates)
+    keywords = enrichment.keywords("Ferry", PAGE)
+    places = {word: place for place, word in enumerate(keywords)}
+    found = enrichment.chunk_keywords("Bicycles travel free.", ["Bicycles"], places)
     assert found[0] == "bicycles"
     assert "cabins" not in found
 

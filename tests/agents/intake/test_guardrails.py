@@ -13,8 +13,8 @@ from agents.llm.journal import Subject
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Choice
+from knowledge import tokens
 from knowledge.embedding import registry as embedding
-from knowledge.embedding import runtime
 from tests.scripted import Response, Scripted, shaped
 
 
@@ -147,7 +147,8 @@ def test_stricter_settings_decline_more(settings: Settings) -> None:
 def test_without_an_embedding_the_question_is_declined_politely(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(runtime, "PACKAGE", "weights_nobody_installed")
+    monkeypatch.setattr(tokens, "PACKAGE", "weights_nobody_installed")
+    tokens.tokenizer.cache_clear()
     embedding.forget()
     writes = verdict("How do I exclude my own visits?")
     assert writes["guardrails_passed"] is False

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pytest_django import Settings
 
-from knowledge import embedding
+from knowledge import embedding, tokens
 from knowledge.embedding import registry, runtime
 from knowledge.embedding.bert import EightBit
 from knowledge.embedding.local import LOCAL
@@ -54,7 +54,7 @@ def test_neighbours_in_a_batch_do_not_change_a_passage() -> None:
 
 
 def test_no_sum_of_products_overflows_sixteen_bits_on_any_machine() -> None:
-    weights_of = read_weights(runtime.package_folder() / "model.safetensors")
+    weights_of = read_weights(tokens.package_folder() / "model.safetensors")
     integers = [
         value
         for name, value in EightBit(weights_of, RANGES).weights.items()
@@ -94,8 +94,8 @@ def test_threads_may_encode_at_the_same_time() -> None:
 
 
 def test_tokens_are_counted_beyond_the_window() -> None:
-    assert embedding.count_tokens("") == 2
-    assert embedding.count_tokens(" ".join(["visits"] * 300)) == 302
+    assert tokens.count_tokens("") == 2
+    assert tokens.count_tokens(" ".join(["visits"] * 300)) == 302
 
 
 @pytest.mark.parametrize("is_padded", [True, False])

@@ -4,6 +4,7 @@ import threading
 import uuid
 from datetime import timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from django.db import connection
@@ -11,8 +12,10 @@ from django.utils.timezone import now
 
 from knowledge import ingestion
 from knowledge.errors import NothingToIngest, Unreadable
-from knowledge.ingestion import Report, job_lease, pipeline
+from knowledge.ingestion import Report, job_lease, loader, pipeline, preparer
 from knowledge.models import Chunk, Document, Ingest
+from knowledge.parsing import Page
+from knowledge.sandbox import reader
 from tests.knowledge.jobs import FOG, ran, upload
 
 pytestmark = pytest.mark.django_db
@@ -101,6 +104,66 @@ def test_cancelled_job_stops_between_items_and_goes_on_when_tried_again(
     assert ingestion.run(job.pk) is None
     assert ingestion.retry(job.pk) == 2
     assert ran(job).new == 4
+
+
+def test_job_called_off_whose_worker_died_ends_at_its_next_start() -> None:
+    job = upload()
+    Ingest.objects.update(status="running", attempts=1, lease_until=now() + timedelta(seconds=30))
+    assert ingestion.cancel(job.pk)
+    Ingest.objects.update(lease_until=now() - timedelta(seconds=1))
+    assert ingestion.run(job.pk) is None
+    job.refresh_from_db()
+    assert (job.status, job.cancelling, Document.objects.count()) == ("cancelled", False, 0)
+
+
+def test_job_called_off_is_not_queued_again_when_its_worker_gives_it_back() -> None:
+    job = upload()
+
+    def end_the_process(*_: object) -> NoReturn:
+        ingestion.cancel(job.pk)
+        raise SystemExit
+
+    with pytest.raises(SystemExit):
+        ingestion.run(job.pk, end_the_process)
+    job.refresh_from_db()
+    assert job.status == "cancelled"
+
+
+@pytest.fixture
+def misbehaving(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "COMMAND", "tests.knowledge.misbehaving")
+    for module in (loader, preparer):
+        monkeypatch.setattr(module, "Reader", reader.Reader)
+    monkeypatch.setattr(preparer, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(job_lease, "BEAT_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("misbehaving")
+def test_job_called_off_does_not_wait_for_the_file_at_hand() -> None:
+    job = upload(name="hang.md")
+
+    def call_off(*_: object) -> None:
+        ingestion.cancel(job.pk)
+
+    assert ingestion.run(job.pk, call_off) is None
+    job.refresh_from_db()
+    assert (job.status, Document.objects.count()) == ("cancelled", 0)
+
+
+@pytest.mark.usefixtures("misbehaving")
+def test_who_is_called_off_ends_what_cuts_a_page() -> None:
+    children: list[reader.Child] = []
+
+    def call_off() -> None:
+        if cutting.reader.child is not None:
+            children.append(cutting.reader.child)
+            raise job_lease.Cancelled
+
+    cutting = preparer.Preparer(256, call_off)
+    with pytest.raises(job_lease.Cancelled):
+        cutting.prepare(Page("Words."), "hang.md", [])
+    cutting.close()
+    assert [child.is_alive for child in children] == [False]
 
 
 def test_waiting_job_is_cancelled_at_once() -> None:

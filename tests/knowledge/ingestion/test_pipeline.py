@@ -11,11 +11,12 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from knowledge import embedding, ingestion
+from knowledge import ingestion
 from knowledge.embedding.local import LOCAL
 from knowledge.errors import InvalidCollectionName, NothingToIngest
 from knowledge.ingestion import Problem, Report, pipeline
 from knowledge.models import Chunk, ChunkVector, Collection, Document
+from knowledge.tokens import WINDOW
 
 pytestmark = pytest.mark.django_db
 
@@ -75,7 +76,7 @@ def test_chunks_are_numbered_measured_and_within_the_window(island: Path) -> Non
     for document in Document.objects.all():
         chunks = list(document.chunks.all())
         assert [chunk.number for chunk in chunks] == list(range(1, len(chunks) + 1))
-        assert all(2 < chunk.tokens <= embedding.WINDOW for chunk in chunks)
+        assert all(2 < chunk.tokens <= WINDOW for chunk in chunks)
         assert all(len(chunk.keywords) <= 12 for chunk in chunks)
 
 

@@ -6,16 +6,28 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from threading import Timer
 
 import pytest
 
 from knowledge.errors import Unreadable
-from knowledge.parsing import Limits
+from knowledge.parsing import Limits, Page
+from knowledge.preparation import prepare
 from knowledge.sandbox import reader as sandbox
 from knowledge.sandbox.reader import ParserUnavailable, Reader
-from tests.knowledge.crafted import HEAD, docx, paragraph, pdf, pdf_bomb, pptx, shape, zipped
+from tests.knowledge.crafted import (
+    HEAD,
+    docx,
+    packed_pdf,
+    paragraph,
+    pdf,
+    pdf_bomb,
+    pptx,
+    shape,
+    zipped,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -162,7 +174,9 @@ HOSTILE = [
         docx("<w:p>" + "<w:r><w:t>a</w:t></w:r>" * 900_000 + "</w:p>"),
         "PARSE_MEMORY_MB",
     ),
-    ("bomb.pdf", pdf_bomb(60), "PARSE_MEMORY_MB"),
+    ("bomb.pdf", pdf_bomb(60), "unpacked it is larger than 50,000,000 bytes"),
+    ("twice.pdf", packed_pdf(60, times=2), "unpacked it is larger than 50,000,000 bytes"),
+    ("blank.pdf", packed_pdf(10), "it has no text, only pictures of pages"),
 ]
 
 
@@ -203,3 +217,25 @@ def test_what_waits_for_its_turn_on_a_busy_machine_is_read() -> None:
         waking.start()
         assert reader.read("a.txt", b"two")[0][0].content == "two"
         waking.join()
+
+
+def test_a_page_is_prepared_as_it_would_be_here_and_keeps_its_text(reader: Reader) -> None:
+    text = "# Ferry\n\nThe ferry leaves at nine.\n\n## Cabins\n\n" + "There are cabins. " * 200
+    page = Page(text, last_updated=date(2026, 11, 1), starts=[(0, 1), (4, 2)])
+    assert reader.prepare(page, "ship/ferry.md", ["ship"]) == prepare(
+        page, "ship/ferry.md", ["ship"]
+    )
+
+
+@pytest.mark.parametrize("text", ["_" * 100_000, ("|a" * 20_000 + "|\n") * 5])
+def test_cutting_a_page_ends_at_the_limit(text: str) -> None:
+    with Reader(Limits(seconds=1)) as reader:
+        reader.prepare(Page("The pier is red. The boat is blue."), "a.txt", [])
+        with pytest.raises(Unreadable, match=r"more than 1 seconds of the processor"):
+            reader.prepare(Page(text), "a.txt", [])
+
+
+@pytest.mark.parametrize("text", ["." * 100_000, "A. " * 30_000])
+def test_a_text_of_marks_alone_is_cut_in_a_time_that_grows_with_it(text: str) -> None:
+    with Reader(Limits(seconds=10)) as reader:
+        assert reader.prepare(Page(text), "a.txt", []).parts
