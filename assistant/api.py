@@ -36,14 +36,17 @@ from conversations.errors import (
     OtherAssistant,
     OtherDocuments,
     OtherUser,
+    RefusedHandover,
     StillTakenIn,
     TooManyTurns,
     TurnInProgress,
     UnknownAssistant,
+    UnknownMessage,
     UnknownModel,
 )
 from conversations.openai_errors import is_api, shaped
 from knowledge.errors import KnowledgeError, UnknownCollection
+from knowledge.ingestion.jobs import NothingToRetry
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +65,9 @@ STATUS: dict[type[Exception], int] = {
     OtherUser: 409,
     NothingToRead: 503,
     UnknownModel: 404,
+    UnknownMessage: 404,
+    NothingToRetry: 409,
+    RefusedHandover: 409,
     EmbeddingAway: 503,
 }
 AWAY = {

@@ -30,7 +30,7 @@ ON_A_MIGRATED_DATABASE = frozenset(
 )  # fmt: skip
 ON_SCRATCH_SERVERS = frozenset({"bench", "chaos", "test"})
 # The kinds of `evaluate` that have their questions answered with models and settings of their own.
-REHEARSED = frozenset({"faults", "injection", "tools"})
+REHEARSED = frozenset({"api", "faults", "injection", "tools"})
 # Instead of scratch servers: those that DATABASE_URL and REDIS_URL name.
 GIVEN = "--given"
 # A file of the state folder: which migrations the embedded database has had.

@@ -8,7 +8,10 @@ from http import HTTPStatus
 from typing import Any
 
 from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
+from drf_spectacular.contrib.pydantic import PydanticExtension
+from drf_spectacular.drainage import warn
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ResolvedComponent
 from rest_framework import serializers
 from rest_framework.negotiation import DefaultContentNegotiation
 
@@ -31,6 +34,14 @@ REFUSALS = {
     503: ("unavailable", "PostgreSQL does not answer. Try again in a moment."),
     504: ("expired", "The answer took longer than it may."),
 }
+# Of an operation that is refused for a reason of its own.
+OWN_REFUSALS = {
+    ("answer_handover", 409): ("handover", "That cannot be done with this conversation now."),
+    ("retry_ingest", 409): (
+        "nothing_to_retry",
+        "All of it is in, or was uploaded and has to be sent again: there is nothing to try again.",
+    ),
+}
 WITH_FIELDS = {400: {"limit": ["Ensure this value is less than or equal to 50."]}}
 WITH_ID = {500: "RSP-2026-11-21-00042"}
 RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}}
@@ -40,6 +51,27 @@ JSON = "application/json"
 PREFIXES = {"api", "admin", "v1"}
 WITH_BODY = {"POST", "PUT", "PATCH"}
 VERBS = {"GET": "read", "POST": "create", "PUT": "replace", "PATCH": "change", "DELETE": "delete"}
+
+
+class ShapeOfPydantic(PydanticExtension):  # type: ignore[no-untyped-call]
+    """Shapes of pydantic; two that differ may not have one name."""
+
+    priority = 1
+
+    def map_serializer(self, auto_schema: Any, direction: Any) -> Any:
+        """Return the shape; those within become components."""
+        template = "#/components/schemas/{model}"
+        schema = self.target.model_json_schema(ref_template=template, mode="serialization")
+        for name, inner in schema.pop("$defs", {}).items():
+            component = ResolvedComponent(  # type: ignore[no-untyped-call]
+                name, ResolvedComponent.SCHEMA, inner, name
+            )
+            if component in auto_schema.registry:
+                known = auto_schema.registry[component].schema
+                if known != inner:
+                    warn(f"{name} is the name of two shapes.")
+            auto_schema.registry.register_on_missing(component)
+        return schema
 
 
 class KeyScheme(KnoxTokenScheme):  # type: ignore[no-untyped-call]
@@ -106,6 +138,8 @@ class Schema(AutoSchema):
         mapped: dict[str, Any] = super()._map_basic_serializer(  # type: ignore[no-untyped-call]
             serializer, direction
         )
+        if direction == "request" and not getattr(serializer, "takes_more", True):
+            mapped["additionalProperties"] = False
         if direction == "response" and mapped.get("properties"):
             declared = getattr(serializer, "_declared_fields", {})
             optional = {
@@ -139,7 +173,8 @@ class Schema(AutoSchema):
             yield from (409, 422)
 
     def _refusal(self, status: int) -> dict[str, Any]:
-        code, detail = REFUSALS[status]
+        name = self.get_operation_id()
+        code, detail = OWN_REFUSALS.get((name, status)) or REFUSALS[status]
         value: dict[str, Any] = {"code": code, "detail": detail}
         shape: Any = RefusalSerializer
         if status in WITH_FIELDS:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 VALUES: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text())
-JSON = "application/json"
+JSON, EVENTS = "application/json", "text/event-stream"
 REFERENCE = "#/components/schemas/"
 
 
@@ -27,7 +27,7 @@ def add_examples(result: dict[str, Any], **_: Any) -> dict[str, Any]:
             value = example(schema, shapes, name)
             differing = VALUES.get(f"{shape} {status}")
             content["example"] = value | differing if differing else value
-        elif schema == {"type": "string"}:
+        elif media_type == EVENTS:
             content["example"] = VALUES[f"{name} {media_type}"]
     return result
 

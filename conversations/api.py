@@ -27,9 +27,9 @@ from conversations.answers import reply
 from conversations.authentication import demand_usable, key_id
 from conversations.models import Conversation
 from conversations.reach import bound_to, foreign_turns
-from conversations.services import Asker, Filters, ask, wait
+from conversations.services import LONGEST_AUDIENCE, Asker, Filters, ask, wait
 from knowledge.api.access import may
-from knowledge.api.sent import Sent
+from knowledge.api.sent import LanguageTag, Question, Sent
 from knowledge.identifiers import Scope
 
 SESSION = re.compile(r"^[\w.:-]{1,64}\Z")
@@ -79,7 +79,7 @@ class MessageForm(Sent):
     """From which documents one message is answered."""
 
     languages = serializers.ListField(
-        child=serializers.CharField(max_length=16),
+        child=LanguageTag(),
         required=False,
         max_length=MOST_NAMES,
         help_text="Answer this message from documents in these languages only: tags such as en.",
@@ -87,6 +87,7 @@ class MessageForm(Sent):
     audience = serializers.CharField(
         required=False,
         allow_blank=True,
+        max_length=LONGEST_AUDIENCE,
         help_text="Answer it from documents for this audience, and those for everybody, only.",
     )
 
@@ -99,9 +100,7 @@ class MessageForm(Sent):
 class ChatRequest(MessageForm, ConversationForm):
     """The body of `POST /api/chat/`."""
 
-    message = serializers.CharField(
-        allow_blank=True, trim_whitespace=False, help_text="What the user says."
-    )
+    message = Question(help_text="What the user says.")
     wait = serializers.BooleanField(
         default=True, help_text="False: answer at once with the turn's id."
     )
@@ -138,7 +137,7 @@ class Reply(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     session_id: str
-    turn_id: str
+    turn_id: uuid.UUID
     status: Status
     reply: str
     route: Route | None

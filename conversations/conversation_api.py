@@ -2,13 +2,13 @@
 
 import uuid
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import Http404
 from django.urls import reverse
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
-from pydantic import BaseModel
+from pydantic import BaseModel, WithJsonSchema
 from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
@@ -28,7 +28,7 @@ from conversations.erasure import forget
 from conversations.models import Conversation, Message
 from conversations.services import ask, begin, messages_after, with_beginnings
 from knowledge.api.lists import ListView
-from knowledge.api.sent import PagesQuery, Sent
+from knowledge.api.sent import PagesQuery, Question, Sent
 from knowledge.identifiers import Scope
 
 # Messages that are told at once.
@@ -255,9 +255,7 @@ class MessagesQuery(Sent):
 class MessageRequest(MessageForm):
     """The body of `POST /api/conversations/{id}/messages/`."""
 
-    text = serializers.CharField(
-        allow_blank=True, trim_whitespace=False, help_text="What the user says."
-    )
+    text = Question(help_text="What the user says.")
 
 
 class SaidMessage(BaseModel):
@@ -270,12 +268,19 @@ class SaidMessage(BaseModel):
     turn_id: uuid.UUID | None
 
 
+# In the schema under a name of its own: turns have a status, too.
+Standing = Annotated[
+    Conversation.Status,
+    WithJsonSchema({"type": "string", "enum": Conversation.Status.values}),
+]
+
+
 class SaidMessages(BaseModel):
     """Messages of a conversation, oldest first."""
 
     conversation_id: uuid.UUID
     session_id: str
-    status: Conversation.Status
+    status: Standing
     messages: list[SaidMessage]
     more: bool
 

@@ -33,6 +33,7 @@ from conversations.models import Conversation, Message
 from conversations.services import messages_after
 from conversations.stream import (
     AWAY,
+    EVENTS,
     FIRST,
     HEARTBEAT,
     LONGEST_BLOCK_MS,
@@ -71,7 +72,7 @@ class ConversationEventsView(StreamView):
                 description="Id of the last message that was received; comes before `after`.",
             ),
         ],
-        responses={(HTTPStatus.OK, MEDIA_TYPE): OpenApiTypes.STR},
+        responses={(HTTPStatus.OK, MEDIA_TYPE): EVENTS},
         examples=[OpenApiExample("With staff", EXAMPLE, media_type=MEDIA_TYPE, response_only=True)],
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiExample, extend_schema
@@ -44,7 +43,13 @@ class HandoverSerializer(serializers.ModelSerializer[Handover]):
 
     session_id = serializers.CharField(source="conversation.session", read_only=True)
     user_id = serializers.CharField(source="conversation.user_id", read_only=True)
-    assigned = serializers.SlugRelatedField[User](slug_field="username", read_only=True)
+    assigned = serializers.CharField(
+        source="assigned.username",
+        default=None,
+        read_only=True,
+        allow_null=True,
+        help_text="Who answers; null: nobody yet.",
+    )
 
     class Meta:
         model = Handover
@@ -113,7 +118,7 @@ class HandoverView(APIView):
     @extend_schema(
         operation_id="answer_handover",
         request=HandoverAction,
-        responses=HandoverSerializer,
+        responses={200: HandoverSerializer, 409: None},
         examples=[
             OpenApiExample("Answer", {"action": "say", "text": "Hello!"}, request_only=True),
             OpenApiExample(

@@ -7,7 +7,6 @@ from http import HTTPStatus
 from typing import Any, Literal
 
 from django.http import HttpResponseBase
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from pydantic import BaseModel
 from rest_framework.negotiation import BaseContentNegotiation
@@ -34,7 +33,7 @@ from conversations.openai_request import read as read_body
 from conversations.openai_talk import latest, session_of
 from conversations.reach import bound_to
 from conversations.services import Brought, ask, begun_with
-from conversations.stream import MEDIA_TYPE, streamed
+from conversations.stream import EVENTS, MEDIA_TYPE, streamed
 from conversations.turn_memory import tokens
 from knowledge.embedding.embedder import Vectors
 from knowledge.embedding.registry import named
@@ -61,7 +60,7 @@ class ModelList(BaseModel):
     data: list[ModelEntry]
 
 
-class Embedding(BaseModel):
+class EmbeddingEntry(BaseModel):
     """One vector: numbers, or for `base64` the bytes of 32-bit floats, the lowest first."""
 
     object: Literal["embedding"] = "embedding"
@@ -80,7 +79,7 @@ class EmbeddingList(BaseModel):
     """The vectors of the texts, in their order."""
 
     object: Literal["list"] = "list"
-    data: list[Embedding]
+    data: list[EmbeddingEntry]
     model: str
     usage: EmbeddingUsage
 
@@ -141,7 +140,7 @@ class CompletionsView(OpenAIView):
         request=CompletionRequest,
         responses={
             (HTTPStatus.OK, JSONRenderer.media_type): Completion,
-            (HTTPStatus.OK, MEDIA_TYPE): OpenApiTypes.STR,
+            (HTTPStatus.OK, MEDIA_TYPE): EVENTS,
             HTTPStatus.GATEWAY_TIMEOUT: OpenAIError,
         },
         parameters=[
@@ -234,11 +233,11 @@ class EmbeddingsView(OpenAIView):
         return Response(listed.model_dump())
 
 
-def _listed(vectors: Vectors, *, in_bytes: bool) -> list[Embedding]:
+def _listed(vectors: Vectors, *, in_bytes: bool) -> list[EmbeddingEntry]:
     """Return vectors as numbers, or as OpenAI's own clients ask for them."""
     rows = vectors.astype("<f4")
     return [
-        Embedding(
+        EmbeddingEntry(
             index=place,
             embedding=base64.b64encode(row.tobytes()).decode() if in_bytes else row.tolist(),
         )

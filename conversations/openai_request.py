@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from django.conf import settings
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from rest_framework import exceptions
 
 from conversations.models import Assistant, Message
@@ -38,7 +38,15 @@ def _storable(text: str) -> str:
     return text
 
 
+def _boolean(value: Any) -> Any:
+    """Refuse 0, which is False to Python and not in JSON."""
+    if value is not None and not isinstance(value, bool):
+        raise ValueError("it is true or false")
+    return value
+
+
 Text = Annotated[str, AfterValidator(_storable)]
+No = Annotated[Literal[False], BeforeValidator(_boolean)]
 
 
 class Sent(BaseModel):
@@ -117,13 +125,13 @@ class CompletionRequest(Sent):
     max_completion_tokens: int | None = None
     seed: int | None = None
     # Refused unless they say what holds anyway.
-    n: Literal[1] | None = None
-    tools: Annotated[list[Any], Field(max_length=0)] | None = None
+    n: Annotated[int, Field(ge=1, le=1)] | None = None
+    tools: Annotated[list[dict[str, Any]], Field(max_length=0)] | None = None
     tool_choice: Literal["none", "auto"] | None = None
-    functions: Annotated[list[Any], Field(max_length=0)] | None = None
+    functions: Annotated[list[dict[str, Any]], Field(max_length=0)] | None = None
     function_call: Literal["none", "auto"] | None = None
-    logprobs: Literal[False] | None = None
-    top_logprobs: Literal[0] | None = None
+    logprobs: No | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=0)] | None = None
     response_format: TextFormat | None = None
     modalities: Annotated[list[Literal["text"]], Field(max_length=1)] | None = None
     audio: None = None

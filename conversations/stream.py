@@ -46,6 +46,8 @@ from knowledge.api.access import demand
 from knowledge.identifiers import Scope
 
 MEDIA_TYPE = "text/event-stream"
+# For the schema: OpenAPI 3.1 has no words for what an event is like.
+EVENTS = {"description": "Server-sent events, told while it happens."}
 FIRST = "0-0"
 # As Redis numbers the entries of a stream; more digits it would refuse.
 ENTRY = re.compile(r"^\d{1,19}-\d{1,19}\Z")
@@ -162,10 +164,11 @@ class EventsView(StreamView):
                 OpenApiTypes.STR,
                 OpenApiParameter.HEADER,
                 description="Id of the last event that was received; go on after it.",
+                pattern="^[0-9]{1,19}-[0-9]{1,19}$",
             )
         ],
         responses={
-            (200, MEDIA_TYPE): OpenApiResponse(OpenApiTypes.STR, event_shapes.description()),
+            (200, MEDIA_TYPE): OpenApiResponse(EVENTS, event_shapes.description()),
             204: None,
         },
         examples=[

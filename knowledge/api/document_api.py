@@ -25,7 +25,7 @@ from knowledge.api.access import EVERYTHING, reach_of
 from knowledge.api.collection_api import ReceiptSerializer
 from knowledge.api.ingest_api import IngestDetail, ingest_response
 from knowledge.api.lists import ListView
-from knowledge.api.sent import PagesQuery, Sent
+from knowledge.api.sent import NOT_BLANK, PagesQuery, Sent
 from knowledge.collections import DEFAULT_COLLECTION, collections_named, count
 from knowledge.errors import Unreadable
 from knowledge.identifiers import Scope
@@ -33,6 +33,7 @@ from knowledge.ingestion.jobs import enqueue
 from knowledge.ingestion.plan import plan, reingest
 from knowledge.ingestion.removal import delete
 from knowledge.models import Chunk, Document, Ingest, Reliance, Version
+from knowledge.models.documents import COLLECTION_NAME
 from knowledge.versions import replacement_time, version, versions
 
 
@@ -151,8 +152,14 @@ REQUEST_FILES = 5  # of the largest size allowed
 class Intake(Sent):
     """Where what is sent goes."""
 
-    collection = serializers.CharField(
-        max_length=63, default=DEFAULT_COLLECTION, help_text="Made when it does not exist."
+    collection = serializers.RegexField(
+        COLLECTION_NAME,
+        max_length=63,
+        default=DEFAULT_COLLECTION,
+        help_text="Made when it does not exist.",
+        error_messages={
+            "invalid": "'%(value)s' cannot name a collection: use 1 to 63 of a-z, 0-9, '-' and '_'."
+        },
     )
     wait = serializers.BooleanField(
         default=True, help_text="Whether to answer when it is done, at the latest after 20 s."
@@ -188,7 +195,12 @@ class Upload(Intake):
 class Address(Intake):
     """Something on the web."""
 
-    url = serializers.CharField(max_length=2000, help_text="A page, a file or a sitemap.")
+    url = serializers.RegexField(
+        r"^https?://\S",
+        max_length=2000,
+        help_text="A page, a file or a sitemap.",
+        error_messages={"invalid": "Send an address that begins with http:// or https://."},
+    )
 
 
 def _names() -> serializers.ListField:
@@ -201,7 +213,12 @@ class SentDocument(Sent):
     """A document; what it has beside these fields is left out, with a warning."""
 
     takes_more = True
-    content = serializers.CharField(trim_whitespace=False, help_text="Its text, as Markdown.")
+    content = serializers.RegexField(
+        NOT_BLANK,
+        trim_whitespace=False,
+        help_text="Its text, as Markdown.",
+        error_messages={"invalid": "This field may not be blank."},
+    )
     title = serializers.CharField(required=False, allow_blank=True)
     source = serializers.CharField(  # type: ignore[assignment]  # a field of that name
         required=False,

@@ -247,15 +247,12 @@ class RetryView(APIView):
 
     scope = Scope.DOCUMENTS
 
-    @extend_schema(request=None, responses={202: IngestDetail})
+    @extend_schema(request=None, responses={202: IngestDetail, 409: None})
     def post(self, request: Request, ingest_id: uuid.UUID) -> Response:
         """Queue an ended job again for what failed or was not reached."""
         job = find_job(request, ingest_id)
         if not jobs.retry(job.pk):
-            raise jobs.JobError(
-                "There is nothing to try again: all of it is in, or was uploaded and has to be "
-                "sent again."
-            )
+            raise jobs.NothingToRetry
         enqueue(job)
         return Response(ingest_detail(find_job(request, ingest_id), request), status=202)
 

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from knowledge.api.access import reach_of
-from knowledge.api.sent import Sent
+from knowledge.api.sent import LanguageTag, Question, Sent
 from knowledge.collections import Reach
 from knowledge.identifiers import Scope
 from knowledge.search import SearchResult, Surroundings, neighbours, search
@@ -24,20 +24,15 @@ NEIGHBOURS_LIMIT = 5
 class SearchQuery(Sent):
     """What may stand behind `?` of a search."""
 
-    q = serializers.CharField(help_text="The question.")
+    q = Question(help_text="The question.")
     collection = serializers.ListField(
         child=serializers.CharField(max_length=63, allow_blank=True),
         default=list,
         max_length=50,
         help_text="Where to look; may be repeated. Left out: everywhere that your key reaches.",
     )
-    language = serializers.RegexField(
-        r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*\Z",
-        max_length=16,
-        default="",
-        allow_blank=True,
-        error_messages={"invalid": "Use a language tag, such as en or pt-BR."},
-        help_text="Only documents in this language.",
+    language = LanguageTag(
+        default="", allow_blank=True, help_text="Only documents in this language."
     )
     audience = serializers.CharField(
         max_length=100, default="", allow_blank=True, help_text="Only documents for this audience."
@@ -56,7 +51,9 @@ class SearchQuery(Sent):
     )
 
     def validate_q(self, question: str) -> str:
-        """Refuse what is longer than a question may be."""
+        """Refuse what is blank, or longer than a question may be."""
+        if not question.strip():
+            raise serializers.ValidationError("This field may not be blank.")
         limit = settings.MAX_QUESTION_LENGTH
         if len(question) > limit:
             raise serializers.ValidationError(f"The question has at most {limit:,} characters.")

@@ -8,12 +8,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from django.conf import settings
 from django.http import QueryDict
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 
+LANGUAGE_TAG = r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*\Z"
 ANYTHING = re.compile(r".*", re.DOTALL)
 # Kind of field → the type of its value in JSON, and how it is written, also in a query.
 KINDS: dict[type[serializers.Field], tuple[type, re.Pattern[str]]] = {
@@ -21,12 +24,14 @@ KINDS: dict[type[serializers.Field], tuple[type, re.Pattern[str]]] = {
     serializers.IntegerField: (int, re.compile(r"-?\d{1,20}", re.ASCII)),
     serializers.CharField: (str, ANYTHING),
     serializers.ChoiceField: (str, ANYTHING),
+    serializers.DateTimeField: (str, re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d.*", re.ASCII)),
     serializers.DateField: (str, re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)),
     serializers.UUIDField: (
         str,
         re.compile(r"[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}", re.IGNORECASE | re.ASCII),
     ),
 }
+NOT_BLANK = r"\S"
 USUAL_SIZE, LARGEST_SIZE = 50, 200
 LAST_PAGE = 2**31 - 1
 
@@ -104,6 +109,34 @@ def _reason(field: "serializers.Field") -> str:
     return str(reasons.get("invalid") or reasons["invalid_choice"]).format(
         input="This", format="YYYY-MM-DD"
     )
+
+
+@extend_schema_field(
+    {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": settings.MAX_QUESTION_LENGTH,
+        "pattern": NOT_BLANK,
+    }
+)
+class Question(serializers.CharField):
+    """What somebody says or asks; that it is not blank is refused by who answers."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(trim_whitespace=False, **more)
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        """Return the text, also a blank one."""
+        is_blank = isinstance(data, str) and not data.strip()
+        return data if is_blank else super().run_validation(data)
+
+
+class LanguageTag(serializers.RegexField):
+    """The language of documents."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(LANGUAGE_TAG, max_length=16, **more)
+        self.error_messages["invalid"] = "'%(value)s' is no language tag, such as en or pt-BR."
 
 
 class Pages(PageNumberPagination):

@@ -22,6 +22,12 @@ class JobError(KnowledgeError):
     """The job is in no state for that."""
 
 
+class NothingToRetry(JobError):
+    """All of it is in, or was uploaded and has to be sent again: there is nothing to try again."""
+
+    code = "nothing_to_retry"
+
+
 def waiting() -> QuerySet[Ingest]:
     """Return the jobs somebody should `run`: queued, or left behind by a worker that died."""
     return Ingest.objects.filter(

@@ -9,9 +9,8 @@ from django.core.management import call_command
 from django.test import Client
 from jsonschema import Draft202012Validator
 
-from assistant.openapi_examples import JSON
+from assistant.openapi_examples import EVENTS, JSON
 
-EVENTS = "text/event-stream"
 NAME = re.compile(r"[a-z]+(_[a-z]+)*")
 
 

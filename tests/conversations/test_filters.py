@@ -33,21 +33,13 @@ def test_filters_go_with_their_message_alone(client: Client) -> None:
     assert (payload["languages"], payload["audience"]) == ([], "")
 
 
-@pytest.mark.parametrize(
-    ("filters", "detail"),
-    [
-        ({"languages": ["german!"]}, "'german!' is no language tag, such as en or pt-BR."),
-        ({"audience": "x" * 101}, "An audience has at most 100 characters."),
-    ],
-)
+@pytest.mark.parametrize("filters", [{"languages": ["german!"]}, {"audience": "x" * 101}])
 def test_what_no_document_can_have_is_refused_before_anything_is_stored(
-    client: Client, filters: dict[str, Any], detail: str
+    client: Client, filters: dict[str, Any]
 ) -> None:
     answer = post(client, **filters)
-    assert (answer.status_code, answer.json()) == (
-        HTTPStatus.BAD_REQUEST,
-        {"code": "invalid", "detail": detail},
-    )
+    assert (answer.status_code, answer.json()["code"]) == (HTTPStatus.BAD_REQUEST, "invalid")
+    assert answer.json()["fields"].keys() == filters.keys()
     with pytest.raises(UnusableFilter):
         Filters(**filters)
     assert not Conversation.objects.exists()

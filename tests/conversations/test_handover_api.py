@@ -18,6 +18,7 @@ from tests.factories import key
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ADDRESS = "/api/admin/handovers/"
+UNKNOWN = "00000000-0000-0000-0000-000000000000"
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +56,7 @@ def test_a_program_reads_the_inbox_answers_and_gives_back(client: Client, row: H
     assert client.get(ADDRESS, {"box": "new"}, headers=sent).json()["count"] == 0
     ask("Number 7.", Asker(None), session="visitor-17")
     refused = do(client, row, sent, action="give_back")
-    assert refused.status_code == HTTPStatus.BAD_REQUEST
+    assert refused.status_code == HTTPStatus.CONFLICT
     assert refused.json()["code"] == "handover"
     address = f"/api/conversations/{row.conversation_id}/messages/"
     seen = client.get(address, headers=sent).json()["messages"][-1]["id"]
@@ -67,20 +68,20 @@ def test_a_program_reads_the_inbox_answers_and_gives_back(client: Client, row: H
 
 
 @pytest.mark.parametrize(
-    ("body", "code"),
+    ("body", "refusal"),
     [
-        ({"action": "sing"}, "invalid"),
-        ({}, "invalid"),
-        ({"action": "say", "text": " "}, "unusable_text"),
-        ({"action": "close", "seen": "00000000-0000-0000-0000-000000000000"}, "unknown_message"),
-        ({"action": "close", "seen": "7"}, "invalid"),
+        ({"action": "sing"}, (400, "invalid")),
+        ({}, (400, "invalid")),
+        ({"action": "say", "text": " "}, (400, "unusable_text")),
+        ({"action": "close", "seen": UNKNOWN}, (404, "unknown_message")),
+        ({"action": "close", "seen": "7"}, (400, "invalid")),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_the_reason(
-    client: Client, row: Handover, body: dict[str, str], code: str
+    client: Client, row: Handover, body: dict[str, str], refusal: tuple[int, str]
 ) -> None:
     response = do(client, row, desk("change_handover"), **body)
-    assert (response.status_code, response.json()["code"]) == (HTTPStatus.BAD_REQUEST, code)
+    assert (response.status_code, response.json()["code"]) == refusal
     row.refresh_from_db()
     assert row.is_open
 

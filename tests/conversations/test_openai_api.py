@@ -314,7 +314,7 @@ def test_what_cannot_be_done_is_refused_and_nothing_begins(
 
 def test_a_refusal_says_why(post: Post) -> None:
     told = post(n=2).json()["error"]["message"]
-    assert told == "n: Input should be 1. A question has one answer."
+    assert told == "n: Input should be less than or equal to 1. A question has one answer."
 
 
 def test_every_error_has_the_shape_of_openai(client: Client, post: Post, clerk: User) -> None:

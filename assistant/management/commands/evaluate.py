@@ -7,6 +7,7 @@ from argparse import ArgumentParser, _SubParsersAction
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias, TypeVar
 
 from django.core.management import call_command
@@ -17,6 +18,7 @@ from agents.steps import presence
 from assistant.lab import (
     answer_quality,
     answerability,
+    api_cases,
     bench_answer,
     citation_quality,
     false_alarms,
@@ -82,6 +84,7 @@ class Command(BaseCommand):
             (_injection_arguments(kinds), measure_injection),
             (_faults_arguments(kinds), measure_faults),
             (_tools_arguments(kinds), measure_tools),
+            (_api_arguments(kinds), measure_api),
         ):
             kind.set_defaults(measure=measure)
             kind.add_argument("--json", action="store_true", help="print the figures as JSON")
@@ -103,7 +106,7 @@ class Command(BaseCommand):
             console_of(self, options).print(table)
         if options["kind"] == "injection" and any(map(injection.broken, figures.values())):
             sys.exit(1)
-        if options["kind"] in {"faults", "tools"} and figures["bad"]:
+        if options["kind"] in {"faults", "tools", "api"} and figures["bad"]:
             sys.exit(1)
 
 
@@ -347,6 +350,46 @@ def measure_injection(options: dict[str, Any]) -> Result:
             watch,
         )
     return figures, injection.table(figures)
+
+
+def _api_arguments(kinds: Kinds) -> ArgumentParser:
+    parser = kinds.add_parser(
+        "api",
+        help="whether the API does what its schema says: right and wrong requests made up from "
+        "it, with keys of every scope; exit code 1 when not. On servers of its own",
+    )
+    parser.add_argument("--cases", type=int, default=50, help="of each operation and key (50)")
+    parser.add_argument("--seed", type=int, default=1, help="makes up other cases (1)")
+    parser.add_argument("--only", nargs="+", default=[], metavar="KEY", help="these keys")
+    parser.add_argument(
+        "--save", type=Path, metavar="FOLDER", help="keep what was found with each key"
+    )
+    return parser
+
+
+def measure_api(options: dict[str, Any]) -> Result:
+    """Try what is made up from the schema with each key."""
+    with api_cases.serving() as port, TemporaryDirectory() as scratch:
+        keys, names = api_cases.keys(), api_cases.known()
+        chosen = _named(options["only"], {key: key for key in keys}, "key")
+        rows = []
+        for key in chosen:
+            folder = (options["save"] or Path(scratch)) / key.replace(" ", "-")
+            rows.append(
+                api_cases.figures(
+                    key,
+                    api_cases.try_key(
+                        port,
+                        keys[key],
+                        names,
+                        folder,
+                        cases=options["cases"],
+                        seed=options["seed"],
+                    ),
+                )
+            )
+    bad = sum(row[column] for row in rows for column in api_cases.COLUMNS)
+    return {"keys": rows, "bad": bad}, api_cases.table(rows)
 
 
 def _named(names: Sequence[str], known: Mapping[str, T], what: str) -> list[T]:

@@ -89,7 +89,7 @@ def test_what_failed_is_tried_again_and_what_is_in_is_not(
 def test_a_job_with_nothing_left_to_do_cannot_be_tried_again(staff: Client, worker: None) -> None:
     done = upload(staff, file("fog.md")).json()["id"]
     answer = staff.post(f"/api/ingests/{done}/retry/")
-    assert answer.status_code == HTTPStatus.BAD_REQUEST
+    assert answer.status_code == HTTPStatus.CONFLICT
     assert "nothing to try again" in answer.json()["detail"]
     assert staff.post(f"/api/ingests/{done}/cancel/").json()["status"] == "done"
 
