@@ -10,6 +10,7 @@ DOCENTS = {
     "test_answers": "rules",
     "test_crashes": "rules",
     "test_ingest_crashes": "rules",
+    "test_generated_clients": "rules",
     "test_mcp_clients": "rules",
     "test_openai_clients": "rules",
     "test_refusals": "rules",
