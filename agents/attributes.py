@@ -268,6 +268,17 @@ class ClarificationRequest(Value):
     message: str = ""
 
 
+class ClarifyingQuestion(Value):
+    """One question to the user, in their language."""
+
+    question: str
+    context: str  # why it is asked
+    suggestions: list[str] = []  # what may be the answer
+
+
+ClarificationType = Literal["ambiguity", "scope", "context", "choice"]
+
+
 UNIVERSAL = ("needs_clarification", "clarification_reason", "clarification_message")
 
 # The memory a turn saw when it began; written once, by whoever starts the envelope.
@@ -366,7 +377,8 @@ WORK: dict[str, Any] = {
     "quality_decision": Literal["approve", "research", "regenerate", "approve_with_reservations"],
     "quality_analysis": str,
     "validation_result": dict[str, Any],
-    "clarification_type": Literal["ambiguity", "scope", "context", "choice"],
+    "clarification_type": ClarificationType,
+    "questions_asked": list[ClarifyingQuestion],
     "suggested_actions": list[str],
     "route_hint": Route | None,
     "summary_update": SummaryUpdate,

@@ -27,6 +27,8 @@ MIXED = "Partly written by a language model; what it did not do was done by rule
 UNWRITTEN = "Quoted from the documents as it stands; a language model helped, but did not write it."
 QUOTED = "Extractive: no language model took part; this is quoted from the documents as it stands."
 FIXED = "Extractive: no language model took part; this reply is put together from fixed words."
+# A turn that declines has ended all the same; one that staff have says nothing.
+ASKING = frozenset({Status.AWAITING_USER, Status.COMPLETED})
 STATE_EXCERPT = (
     "stage",
     "canonical_question",
@@ -65,6 +67,7 @@ def reply(envelope: Envelope) -> dict[str, Any]:
         "language": payload.get("language"),
         "sources": payload.get("sources_used", []) if answered else [],
         "citations": payload.get("citations_used", []) if answered else [],
+        "clarification": clarification(envelope),
         "suggested_actions": payload.get("suggested_actions", []),
         "used_tools": used_tools(envelope.pk),
         "confidence": payload.get("generation_confidence") if answered else None,
@@ -77,6 +80,18 @@ def reply(envelope: Envelope) -> dict[str, Any]:
         },
         "state_excerpt": {name: payload[name] for name in STATE_EXCERPT if name in payload}
         | of_conversation(conversation, envelope),
+    }
+
+
+def clarification(envelope: Envelope) -> dict[str, Any] | None:
+    """Return what a turn asks of its user, or that it declines; None where it does neither."""
+    payload = envelope.payload
+    if "questions_asked" not in payload or envelope.status not in ASKING:
+        return None
+    return {
+        "type": payload["clarification_type"],
+        "reason": payload["clarification_reason"],
+        "questions": payload["questions_asked"],
     }
 
 

@@ -18,7 +18,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agents import envelopes
-from agents.attributes import Citation, Source
+from agents.attributes import (
+    Citation,
+    ClarificationType,
+    ClarifyingQuestion,
+    Reason,
+    Source,
+)
 from agents.models import Envelope
 from agents.names import Route, Status
 from agents.trace import correlation
@@ -131,6 +137,14 @@ class Usage(BaseModel):
     cost_known: bool
 
 
+class Clarification(BaseModel):
+    """What the user is asked, or why the question was declined; then `questions` is empty."""
+
+    type: ClarificationType
+    reason: Reason
+    questions: list[ClarifyingQuestion]
+
+
 class Reply(BaseModel):
     """A turn as `POST /api/chat/` shows it."""
 
@@ -145,6 +159,7 @@ class Reply(BaseModel):
     language: str | None
     sources: list[Source]
     citations: list[Citation]
+    clarification: Clarification | None
     suggested_actions: list[str]
     used_tools: list[str]
     confidence: float | None

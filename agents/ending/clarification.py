@@ -4,12 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from textwrap import shorten
+from typing import Any
 
 from django.conf import settings
 from pydantic import BaseModel, Field
 
 from agents.attributes import (
     DECLINING_REASONS,
+    ClarifyingQuestion,
     OpenQuestion,
     Passage,
     Persona,
@@ -114,7 +116,7 @@ class Wording(BaseModel):
 @llm_agent(
     Role.CLARIFICATION,
     reads=Request,
-    writes=("response", "clarification_type", "suggested_actions"),
+    writes=("response", "clarification_type", "questions_asked", "suggested_actions"),
 )
 def ask(view: Request, llm: Model) -> Writes:
     """Let the model word the question and choose among what exists; close in fixed words.
@@ -149,7 +151,11 @@ def ask(view: Request, llm: Model) -> Writes:
     if offered:
         lead = wording.lead.strip() or _lead(view, reason).in_language(language)
         paragraphs.append("\n".join([lead, *(f"- {option}" for option in offered)]))
-    return _writes(paragraphs, reason, offered, language)
+    asked = []
+    if not declining:
+        context = reason_text(reason, language)
+        asked = [_question(wording.message, context, offered)]
+    return _writes(paragraphs, reason, offered, language, asked)
 
 
 @ask.without_model
@@ -162,6 +168,7 @@ def say(view: Request) -> Writes:
         return _writes([Phrase.NO_DOCUMENTS.in_language(language)], reason, [], language)
     if _is_last_round(view) and settings.HANDOVER:
         return _handed_over(view)
+    asked: list[dict[str, Any]] = []
     if _is_last_round(view):
         told = capabilities(language, view.assistant)
         paragraphs = [Phrase.CLOSING.in_language(language), told]
@@ -169,7 +176,8 @@ def say(view: Request) -> Writes:
             paragraphs.append(_listed(Phrase.COVERED, offered, language))
     else:
         paragraphs = _paragraphs(view, reason, offered, language)
-    return _writes(paragraphs, reason, offered, language)
+        asked = [] if reason in DECLINING_REASONS else _asked(view, offered)
+    return _writes(paragraphs, reason, offered, language, asked)
 
 
 def _handed_over(view: Request) -> Writes:
@@ -180,6 +188,7 @@ def _handed_over(view: Request) -> Writes:
     return {
         "response": told,
         "clarification_type": _type(reason, ()),
+        "questions_asked": [],
         "suggested_actions": [],
     }
 
@@ -275,18 +284,7 @@ def _distinct(names: Iterable[str], most: int) -> list[str]:
 
 def _paragraphs(view: Request, reason: Reason, offered: Sequence[str], language: str) -> list[str]:
     """The paragraphs of a question back: what is unclear, then what to choose from."""
-    passages = view.search_results
-    opening = [reason_text(reason, language)]
-    if reason in PARTICULAR:
-        spoken = base_language(view.spoken_language or language)
-        languages = sorted({p.language for p in passages} - {spoken})
-        is_foreign = bool(languages) and view.translation_confidence == 0
-        opening.extend(filter(None, [_message(view) or ("" if is_foreign else _missing(view))]))
-        if is_foreign and not view.search_stats.get("is_foreign"):
-            opening.append(
-                Phrase.NOT_TRANSLATED.in_language(language, languages=", ".join(languages))
-            )
-    paragraphs = [" ".join(opening)]
+    paragraphs = [_opening(view, reason, language)]
     if note := searched_for(view.search_stats, language):
         paragraphs.insert(0, note)
     if reason in DECLINING_REASONS:
@@ -299,6 +297,38 @@ def _paragraphs(view: Request, reason: Reason, offered: Sequence[str], language:
     if base_language(language) == ENGLISH:
         paragraphs.extend(_questions(view))
     return paragraphs
+
+
+def _opening(view: Request, reason: Reason, language: str) -> str:
+    """Say what is unclear or missing, as far as anybody knows."""
+    passages = view.search_results
+    opening = [reason_text(reason, language)]
+    if reason in PARTICULAR:
+        spoken = base_language(view.spoken_language or language)
+        languages = sorted({p.language for p in passages} - {spoken})
+        is_foreign = bool(languages) and view.translation_confidence == 0
+        opening.extend(filter(None, [_message(view) or ("" if is_foreign else _missing(view))]))
+        if is_foreign and not view.search_stats.get("is_foreign"):
+            opening.append(
+                Phrase.NOT_TRANSLATED.in_language(language, languages=", ".join(languages))
+            )
+    return " ".join(opening)
+
+
+def _asked(view: Request, offered: Sequence[str]) -> list[dict[str, Any]]:
+    """The questions that the paragraphs put, apart from each other: what to choose from first."""
+    reason, language = view.clarification_reason, view.language
+    is_choice = offered and _lead(view, reason) is Phrase.MEANT
+    first = (Phrase.MEANT if is_choice else Phrase.REPHRASE).in_language(language)
+    context = _opening(view, reason, language)
+    own = _questions(view) if base_language(language) == ENGLISH else []
+    return [_question(first, context, offered), *(_question(each, context) for each in own)]
+
+
+def _question(text: str, context: str, suggestions: Sequence[str] = ()) -> dict[str, Any]:
+    return ClarifyingQuestion(
+        question=text, context=context, suggestions=list(suggestions)
+    ).model_dump()
 
 
 def _missing(view: Request) -> str:
@@ -353,11 +383,16 @@ def plain(text: str) -> str:
 
 
 def _writes(
-    paragraphs: Sequence[str], reason: Reason, offered: Sequence[str], language: str
+    paragraphs: Sequence[str],
+    reason: Reason,
+    offered: Sequence[str],
+    language: str,
+    asked: Sequence[dict[str, Any]] = (),
 ) -> Writes:
     return {
         "response": "\n\n".join(paragraphs),
         "clarification_type": _type(reason, offered),
+        "questions_asked": list(asked),
         "suggested_actions": list(offered) or [Phrase.SUGGEST_HELP.in_language(language)],
     }
 

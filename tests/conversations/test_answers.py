@@ -1,6 +1,7 @@
 """Answers are shown with their markers linked, and with nothing that could do harm."""
 
 from io import StringIO
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -8,6 +9,7 @@ from rich.markdown import Markdown
 
 from agents.attributes import SourceReference
 from agents.documentation.extraction import quotation
+from agents.names import Status
 from conversations.answers import answer_html, quote_html, reply
 from conversations.api import Reply
 from conversations.models import Conversation
@@ -91,3 +93,25 @@ def test_a_relative_link_of_a_document_leads_nowhere_in_docent(address: str) -> 
 def test_a_quoted_place_keeps_its_code_and_a_sentence_gets_no_paragraph() -> None:
     assert quote_html("Press **Stop**.") == "Press <strong>Stop</strong>."
     assert "<pre>" in quote_html("So it is stopped:\n\n```sh\nstop\n```")
+
+
+@pytest.mark.django_db
+def test_a_reply_has_the_questions_of_a_turn_that_asks_its_user() -> None:
+    question = {"question": "Which one?", "context": "Two fit.", "suggestions": ["A", "B"]}
+    asking: dict[str, Any] = {
+        "clarification_type": "choice",
+        "clarification_reason": "missing_context",
+        "questions_asked": [question],
+    }
+    told = {"type": "choice", "reason": "missing_context", "questions": [question]}
+    talk = factories.conversation()
+    expected = {
+        Status.AWAITING_USER: told,
+        Status.COMPLETED: told,
+        Status.CANCELLED: None,
+        Status.WITH_STAFF: None,
+    }
+    for status, shown in expected.items():
+        turn = factories.turn(talk, status=status, **asking)
+        assert reply(turn)["clarification"] == shown
+    assert reply(factories.turn(factories.conversation("b")))["clarification"] is None

@@ -219,3 +219,39 @@ def test_the_last_round_closes_without_asking_a_model(models: Scripted) -> None:
     writes = worded(models, Reason.VAGUE_REQUEST, {"clarification_rounds": 3})
     assert models.server.ledger == []
     assert writes == ask_back(Reason.VAGUE_REQUEST, language="de", clarification_rounds=3)
+
+
+def test_each_question_is_told_apart_with_its_context_and_what_may_be_its_answer() -> None:
+    payload = {"search_results": PASSAGES, "clarifying_questions": ["With which machine?"]}
+    writes = ask_back(Reason.MISSING_CONTEXT, **payload)
+    choice, own = writes["questions_asked"]
+    assert choice["question"] == "Which of these do you mean?"
+    assert choice["suggestions"] == writes["suggested_actions"]
+    assert (own["question"], own["suggestions"]) == ("With which machine?", [])
+    for each in (choice, own):
+        assert each["context"] in writes["response"]
+        assert each["question"] in writes["response"]
+    (open_question,) = ask_back(Reason.INSUFFICIENT_CONTEXT)["questions_asked"]
+    assert open_question["question"].startswith("Describe in one sentence")
+    german = ask_back(Reason.MISSING_CONTEXT, language="de", **payload)["questions_asked"]
+    assert [each["question"] for each in german] == ["Was davon meinen Sie?"]
+
+
+def test_what_the_model_asks_is_one_question_with_what_may_be_its_answer(models: Scripted) -> None:
+    payload = {"search_results": PASSAGES}
+    (asked,) = worded(models, Reason.MISSING_CONTEXT, payload, options=[2])["questions_asked"]
+    assert asked["question"] == "Um welches Gerät geht es?"
+    assert asked["suggestions"] == ["Warranty"]
+    assert asked["context"]
+
+
+def test_who_declines_or_stops_asking_asks_nothing(models: Scripted, settings: Settings) -> None:
+    declined = ask_back(Reason.OFF_TOPIC, offers=["Care"], clarifying_questions=["Why?"])
+    assert declined["questions_asked"] == []
+    assert worded(models, Reason.OFF_TOPIC, {"offers": ["Care"]})["questions_asked"] == []
+    rounds = settings.MAX_CLARIFICATION_ROUNDS
+    for is_handed_over in (False, True):
+        settings.HANDOVER = is_handed_over
+        now = "2026-11-23T09:00:00+00:00"
+        last = ask_back(Reason.VAGUE_REQUEST, clarification_rounds=rounds, current_time=now)
+        assert last["questions_asked"] == []
