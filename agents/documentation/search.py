@@ -15,6 +15,7 @@ from agents.names import Role
 from agents.words import ENGLISH
 from knowledge.search import search, whole_sections
 from knowledge.search.typos import corrected
+from knowledge.search.vector import ONLY_WORDS
 
 # The best passages come with what stands around them in their section, so that steps, tables and
 # code are whole; characters of each.
@@ -118,14 +119,11 @@ def unproven(
 
 
 def reason(error: str) -> str:
-    """Return why a search could only run in part, for whoever asked; the log has the particulars.
-
-    Those hold addresses of servers, which are nobody's business.
-    """
+    """Return why a search could only run in part, for whoever asked; the log has the rest."""
     if not error:
         return ""
     log.warning("search: %s", error)
-    return "Only words were compared: the embedding model could not be asked."
+    return ONLY_WORDS
 
 
 def average(cosines: Iterable[float | None]) -> float | None:

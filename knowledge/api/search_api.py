@@ -1,6 +1,6 @@
 """Search: what it finds and why, level by level, in the documents that a key reaches."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from django.conf import settings
@@ -11,11 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from knowledge.api.access import reach_of
+from knowledge.api.access import may, reach_of
 from knowledge.api.sent import LanguageTag, Question, Sent
 from knowledge.collections import Reach
 from knowledge.identifiers import Scope
 from knowledge.search import SearchResult, Surroundings, neighbours, search
+from knowledge.search.vector import ONLY_WORDS
 
 RESULTS_LIMIT = 50
 NEIGHBOURS_LIMIT = 5
@@ -153,6 +154,8 @@ class SearchView(APIView):
         query = SearchQuery.read(request.query_params)
         asked = query | within_reach(reach_of(request), query)
         result = run_search(asked, reuse=f"user:{request.user.pk}/")
+        if not may(request, Scope.DOCUMENTS):
+            result = _without_servers(result)
         distance = query["neighbours"]
         surroundings = neighbours(
             (passage.chunk_id for passage in result.passages if distance), distance=distance
@@ -170,6 +173,12 @@ class SearchView(APIView):
                 "explain": result.explain and result.explain.as_json(),
             }
         )
+
+
+def _without_servers(result: SearchResult) -> SearchResult:
+    """Leave out why models could not be asked, which tells where they are."""
+    stats = {name: value for name, value in result.stats.items() if name != "expansion"}
+    return replace(result, error=result.error and ONLY_WORDS, stats=stats)
 
 
 def within_reach(reach: Reach, query: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from knowledge.search.scope import Scope
 from knowledge.search.sql import Query, Row, array_literal, one_transaction, rows
 from knowledge.search.vector_indexes import IndexKind
 
+# What whoever asks is told of it: the particulars hold addresses of servers, nobody's business.
+ONLY_WORDS = "Only words were compared: the embedding model could not be asked."
 # Embedding model → vectors, a row per wording.
 WordingVectors = dict[str, Vectors]
 

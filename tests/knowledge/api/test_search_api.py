@@ -1,11 +1,15 @@
 """The API of the search: its passages, its explanation, and the questions it refuses."""
 
 from http import HTTPStatus
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
+from knowledge.errors import EmbeddingUnavailable
 from knowledge.models import Document
+from knowledge.search import vector
 from tests import factories
 from tests.knowledge.desk import FERRY, file, upload
 from tests.knowledge.levels import page, towards
@@ -96,3 +100,35 @@ def test_a_search_keeps_to_the_language_and_audience_asked_for(
     Document.objects.update(audience="sailors")
     assert found() == found(language="en") == found(audience="sailors") == 1
     assert found(language="de") == found(audience="cooks") == 0
+
+
+def test_only_who_may_read_documents_is_told_where_the_models_are(
+    client: Client, fog: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any) -> Any:
+        raise EmbeddingUnavailable("http://10.0.0.5 cannot be reached")
+
+    monkeypatch.setattr(vector, "encode_wordings", away)
+    bob = User.objects.create_user("bob")
+
+    def told(*scopes: str) -> str:
+        query = {"q": "How often does the foghorn sound?", "explain": "1"}
+        answer = client.get("/api/search/", query, headers=factories.key(bob, scopes=[*scopes]))
+        assert "Only words were compared" in answer.json()["error"]
+        return answer.content.decode()
+
+    assert "10.0.0.5" in told("chat", "documents")
+    assert "10.0.0.5" not in told("chat")
+
+
+def test_an_explanation_has_nothing_of_what_a_key_does_not_reach(
+    client: Client, fog: Document
+) -> None:
+    factories.collection("secret", content="# Foghorn")
+    bob = User.objects.create_user("bob")
+    headers = factories.key(bob, collections=[fog.collection.name])
+    query = {"q": "When do unused days of holidays and the foghorn end?", "explain": "1"}
+    answer = client.get("/api/search/", query, headers=headers)
+    named = {each["document_id"] for each in answer.json()["explain"]["candidates"]}
+    assert named == {fog.pk}
+    assert "Holidays" not in answer.content.decode()
