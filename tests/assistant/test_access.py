@@ -18,6 +18,7 @@ from conversations.grants import SCOPES
 from conversations.models import Handover
 from conversations.openai_models import EVERYTHING
 from knowledge.api import ingest_api
+from knowledge.api.lists import ListView
 from knowledge.identifiers import Scope
 from knowledge.models import Document, Ingest, Receipt
 from tests import factories
@@ -68,6 +69,11 @@ def operations() -> list[Operation]:
 
 
 OPERATIONS = operations()
+LISTS = {
+    pattern.name
+    for _, pattern in patterns(get_resolver().url_patterns)
+    if issubclass(getattr(pattern.callback, "view_class", object), ListView)
+}
 every = pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 of_objects = pytest.mark.parametrize(
     "operation",
@@ -182,6 +188,22 @@ def test_its_owner_comes_in(operation: Operation, ann: User, client: Client) -> 
     refused = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
     assert answer.status_code not in refused
     assert answer.status_code < HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def test_every_list_is_read_in_pages_of_one_shape(ann: User, client: Client) -> None:
+    headers = factories.key(ann, scopes=SCOPES)
+    lists = [each for each in OPERATIONS if each.method == "get" and each.name in LISTS]
+    assert {each.name for each in lists} == LISTS
+    wrong = [{"page": "0"}, {"page": "x"}, {"page": ""}, {"page_size": "null"}, {"nothing": "1"}]
+    wrong += [{"page_size": "201"}, {"page_size": "1.0"}]
+    for each in lists:
+        where = address(each, ann)
+        shown = client.get(where, {"page": "1", "page_size": "1"}, headers=headers).json()
+        assert {*shown} == {"count", "next", "previous", "results"}, where
+        assert len(shown["results"]) == min(1, shown["count"])
+        for query in wrong:
+            answer = client.get(where, query, headers=headers)
+            assert (answer.status_code, {*answer.json()["fields"]}) == (400, {*query}), where
 
 
 @pytest.mark.usefixtures("ann")
