@@ -34,7 +34,8 @@ def error_of(record: LogRecord) -> BaseException | None:
 
 def process_name() -> str:
     """Return what `up` and `workers` call this process; else the command it runs."""
-    return os.environ.get(PROCESS) or " ".join(sys.argv[1:2])
+    words = sys.argv[1:3] if sys.argv[1:2] == ["workers"] else sys.argv[1:2]
+    return os.environ.get(PROCESS) or " ".join(words)
 
 
 class Json(logging.Formatter):

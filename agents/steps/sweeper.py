@@ -41,7 +41,9 @@ BATCH = 500
 def run() -> None:
     """Sweep until the process is told to stop."""
     plan_vectors()
-    tell = import_string(settings.TRACES)().tell if settings.TRACES else None
+    telemetry = import_string(settings.TRACES)() if settings.TRACES else None
+    if telemetry:
+        telemetry.start()
     while True:
         presence.announce([presence.SWEEPER])
         try:
@@ -49,10 +51,10 @@ def run() -> None:
             if any(counts.values()):
                 swept = ", ".join(f"{count} {duty}" for duty, count in counts.items() if count)
                 log.warning("swept: %s", swept)
-            ended = tally.count_ended()
-            if tell and ended:
-                tell(ended)
             report_deaf()
+            ended = tally.count_ended()
+            if telemetry and ended:
+                telemetry.offer(ended)
         except Error as error:
             log.warning("PostgreSQL is away: %s", error)
             connection.close()

@@ -8,12 +8,18 @@ The conventions: https://github.com/open-telemetry/semantic-conventions-genai.
 """
 
 import json
+import logging
+import threading
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from queue import Full, Queue
 from typing import Any
 
 from django.conf import settings
+from django.db import Error, connection
+from django.db.models.functions import JSONObject
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -28,11 +34,33 @@ from agents.models import Envelope, ModelCall, Step, ToolRun
 from agents.names import Role, Status
 from agents.tools.tool import TOOLS, ToolOutcome
 from agents.trace import tool_use
-from agents.trace.usage import calls_of, usage_of_calls
+from agents.trace.usage import REPLAY
+
+log = logging.getLogger(__name__)
 
 NAME = "docent"
+# Rounds of the sweeper, of which each may bring hundreds of turns.
+MOST_WAITING = 20
+# Turns that are read at a time: asking for each alone costs more than all else.
+AT_ONCE = 25
 FAILED = {Status.FAILED, Status.EXPIRED}
 Attributes = Mapping[str, Any]
+# Of texts and passages, which are most of these rows, no more is read than is told.
+ENVELOPES = Envelope.objects.annotate(
+    said=JSONObject(
+        route="payload__route",
+        mode="payload__mode",
+        decision="payload__quality_decision",
+        assistant="payload__assistant__name",
+    )
+).defer("payload", "memory")
+ASKED = JSONObject(
+    model="request__model",
+    max_tokens="request__max_tokens",
+    temperature="request__temperature",
+)
+FOUND = JSONObject(quality="output__search_quality", stats="output__search_stats")
+TEXTS_OF_CALL = ("request", "reply", "tool_calls")
 
 
 class TurnIds(RandomIdGenerator):
@@ -45,10 +73,15 @@ class TurnIds(RandomIdGenerator):
         return self.turn.int
 
 
-class Telemetry:
-    """Where ended turns are told to; set up by the OTEL_* variables of the environment."""
+class Telemetry(threading.Thread):
+    """A thread that is told which turns have ended; set up by the environment's OTEL_* variables.
+
+    What goes wrong in it ends it alone.
+    """
 
     def __init__(self) -> None:
+        super().__init__(name="telemetry", daemon=True)
+        self.ended: Queue[list[uuid.UUID]] = Queue(MOST_WAITING)
         self.ids = TurnIds()
         self.provider = TracerProvider(
             resource=_resource(), id_generator=self.ids, shutdown_on_exit=False
@@ -56,47 +89,72 @@ class Telemetry:
         self.provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         self.tracer = self.provider.get_tracer(NAME)
 
-    def tell(self, turns: Iterable[uuid.UUID]) -> None:
-        """Make the traces of turns that have ended. It waits for PostgreSQL, and nobody else."""
-        for envelope in Envelope.objects.filter(pk__in=list(turns)):
-            self._turn(envelope)
+    def offer(self, turns: list[uuid.UUID]) -> None:
+        """Have traces made of turns that have ended, without waiting for it."""
+        try:
+            self.ended.put_nowait(turns)
+        except Full:
+            log.warning("%s turns have no trace: too many wait", len(turns))
 
-    def _turn(self, envelope: Envelope) -> None:
+    def run(self) -> None:
+        """Make what is offered, until the process ends."""
+        while True:
+            turns = self.ended.get()
+            try:
+                self.tell(turns)
+            except Error as error:
+                log.warning("%s turns may have no trace: %s", len(turns), error)
+            connection.close()
+
+    def tell(self, turns: Sequence[uuid.UUID]) -> None:
+        """Make the traces of turns that have ended."""
+        for place in range(0, len(turns), AT_ONCE):
+            self._turns(turns[place : place + AT_ONCE])
+
+    def _turns(self, turns: Sequence[uuid.UUID]) -> None:
+        calls = ModelCall.objects.filter(envelope__in=turns).exclude(subject__startswith=REPLAY)
+        calls_of = _by_turn(calls.annotate(asked=ASKED).defer(*TEXTS_OF_CALL))
+        runs_of = _by_turn(ToolRun.objects.filter(envelope__in=turns))
+        steps = Step.objects.filter(envelope__in=turns).exclude(started=None)
+        steps_of = _by_turn(steps.annotate(found=FOUND).defer("output"))
+        for envelope in ENVELOPES.filter(pk__in=turns):
+            key = envelope.pk
+            self._turn(envelope, steps_of[key], calls_of[key], runs_of[key])
+
+    def _turn(self, envelope: Any, steps: list[Any], calls: list[Any], runs: list[ToolRun]) -> None:
         self.ids.turn = envelope.pk
         outer = TraceContextTextMapPropagator().extract({"traceparent": envelope.traceparent})
-        attributes = _of_turn(envelope)
+        attributes = _of_turn(envelope, calls)
         name = f"invoke_agent {attributes['gen_ai.agent.name']}"
         root = self._start(name, envelope.create_ts, attributes, outer, SpanKind.SERVER)
         inside = set_span_in_context(root)
-        calls: dict[int | None, list[ModelCall]] = {}
-        for call in calls_of(envelope.pk):
-            calls.setdefault(call.step_number, []).append(call)
-        runs = tool_use.runs_by_step(envelope.pk)
-        for step in envelope.steps.exclude(started=None):
-            self._step(step, calls.get(step.number, []), runs[step.number], inside)
+        for step in steps:
+            own_calls = [call for call in calls if call.step_number == step.number]
+            own_runs = [run for run in runs if run.step_number == step.number]
+            self._step(step, own_calls, own_runs, inside)
         if envelope.status in FAILED:
             root.set_status(StatusCode.ERROR, envelope.error_id)
         root.end(_nanoseconds(envelope.update_ts))
 
     def _step(
-        self, step: Step, calls: Sequence[ModelCall], runs: Sequence[ToolRun], turn: Context
+        self, step: Any, calls: Sequence[Any], runs: Sequence[ToolRun], turn: Context
     ) -> None:
-        began = step.started or step.created
         name = "route" if step.role == Role.MANAGER else f"invoke_agent {step.role}"
-        span = self._start(name, began, _of_step(step), turn)
+        ended = step.ended or step.started
+        span = self._start(name, step.started, _of_step(step), turn)
         inside = set_span_in_context(span)
         if step.role == Role.SEARCH and step.status == Step.Status.DONE:
-            search = self._start("retrieval", began, _of_search(step.output), inside)
-            search.end(_nanoseconds(step.ended or began))
+            search = self._start("retrieval", step.started, _of_search(step.found), inside)
+            search.end(_nanoseconds(ended))
         for call in calls:
             self._call(call, inside)
         for run in runs:
             self._tool(run, inside)
         if step.status == Step.Status.QUARANTINED:
             span.set_status(StatusCode.ERROR, step.error.partition(":")[0])
-        span.end(_nanoseconds(step.ended or began))
+        span.end(_nanoseconds(ended))
 
-    def _call(self, call: ModelCall, step: Context) -> None:
+    def _call(self, call: Any, step: Context) -> None:
         attributes = _of_call(call)
         began = call.created - timedelta(seconds=call.seconds)
         name = f"chat {attributes['gen_ai.request.model']}"
@@ -132,6 +190,13 @@ class Telemetry:
         )
 
 
+def _by_turn(rows: Iterable[Any]) -> dict[uuid.UUID, list[Any]]:
+    by_turn: dict[uuid.UUID, list[Any]] = defaultdict(list)
+    for row in rows:
+        by_turn[row.envelope_id].append(row)
+    return by_turn
+
+
 def _resource() -> Resource:
     """What the environment says of this service; where it says no name, Docent's."""
     said = Resource.create()
@@ -143,23 +208,28 @@ def _nanoseconds(moment: datetime) -> int:
     return round(moment.timestamp() * 1e6) * 1000
 
 
-def _of_turn(envelope: Envelope) -> dict[str, Any]:
-    payload, usage = envelope.payload, usage_of_calls(calls_of(envelope.pk))
-    return {
+def _of_turn(envelope: Any, calls: Sequence[ModelCall]) -> dict[str, Any]:
+    said = envelope.said
+    attributes = {
         "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.agent.name": (payload.get("assistant") or {}).get("name") or NAME,
+        "gen_ai.agent.name": said["assistant"] or NAME,
         "gen_ai.conversation.id": str(envelope.conversation_id),
-        "gen_ai.usage.input_tokens": usage["input_tokens"],
-        "gen_ai.usage.output_tokens": usage["output_tokens"],
-        "docent.cost_dollars": usage["cost"],
+        "gen_ai.usage.input_tokens": sum(call.input_tokens or 0 for call in calls),
+        "gen_ai.usage.output_tokens": sum(call.output_tokens or 0 for call in calls),
+        "docent.cost_dollars": float(sum(call.cost or 0 for call in calls)),
         "docent.turn": str(envelope.pk),
         "docent.status": envelope.status,
-        "docent.route": payload.get("route"),
-        "docent.mode": payload.get("mode"),
-        "docent.decision": payload.get("quality_decision"),
+        "docent.route": said["route"],
+        "docent.mode": said["mode"],
+        "docent.decision": said["decision"],
         "docent.error_id": envelope.error_id,
-        **_content("gen_ai.input.messages", "user", envelope.memory.get("text")),
-        **_content("gen_ai.output.messages", "assistant", payload.get("response")),
+    }
+    if not settings.OTEL_CAPTURE_CONTENT:
+        return attributes
+    asked, answered = envelope.memory.get("text"), envelope.payload.get("response")
+    return attributes | {
+        "gen_ai.input.messages": _messages(("user", asked)),
+        "gen_ai.output.messages": _messages(("assistant", answered)),
     }
 
 
@@ -179,12 +249,12 @@ def _of_step(step: Step) -> dict[str, Any]:
     }
 
 
-def _of_search(writes: Attributes) -> dict[str, Any]:
-    stats = writes.get("search_stats") or {}
+def _of_search(found: Attributes) -> dict[str, Any]:
+    stats = found["stats"] or {}
     milliseconds = stats.get("ms") or {}
     return {
         "gen_ai.operation.name": "retrieval",
-        "docent.search.quality": writes.get("search_quality"),
+        "docent.search.quality": found["quality"],
         "docent.search.passages": stats.get("total"),
         "docent.search.used": stats.get("used"),
         "docent.search.confidence": stats.get("confidence"),
@@ -193,17 +263,17 @@ def _of_search(writes: Attributes) -> dict[str, Any]:
     }
 
 
-def _of_call(call: ModelCall) -> dict[str, Any]:
-    request = call.request
+def _of_call(call: Any) -> dict[str, Any]:
+    asked = call.asked
     answered = call.model.removesuffix(f"@{call.provider}")
-    return {
+    attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": call.provider,
         # What collectors look for that know the conventions of before.
         "gen_ai.system": call.provider,
-        "gen_ai.request.model": str(request.get("model", "")).rpartition("@")[0] or answered,
-        "gen_ai.request.max_tokens": request.get("max_tokens"),
-        "gen_ai.request.temperature": request.get("temperature"),
+        "gen_ai.request.model": str(asked["model"] or "").rpartition("@")[0] or answered,
+        "gen_ai.request.max_tokens": asked["max_tokens"],
+        "gen_ai.request.temperature": asked["temperature"],
         "gen_ai.response.model": answered,
         "gen_ai.response.id": call.response_id,
         "gen_ai.response.finish_reasons": [call.finish_reason] if call.finish_reason else None,
@@ -217,8 +287,13 @@ def _of_call(call: ModelCall) -> dict[str, Any]:
         "docent.cached": call.cached_from_id is not None,
         "docent.cost_dollars": None if call.cost is None else float(call.cost),
         "error.type": None if call.outcome == Outcome.OK else call.outcome,
-        **_request(request),
-        **_content("gen_ai.output.messages", "assistant", call.reply),
+    }
+    if not settings.OTEL_CAPTURE_CONTENT:
+        return attributes
+    told = [(each["role"], each.get("content")) for each in call.request.get("messages", ())]
+    return attributes | {
+        "gen_ai.input.messages": _messages(*told),
+        "gen_ai.output.messages": _messages(("assistant", call.reply)),
     }
 
 
@@ -238,19 +313,7 @@ def _of_tool(run: ToolRun) -> dict[str, Any]:
     } | (content if settings.OTEL_CAPTURE_CONTENT else {})
 
 
-def _request(request: Attributes) -> dict[str, str]:
-    if not settings.OTEL_CAPTURE_CONTENT:
-        return {}
-    told = [_message(each["role"], each.get("content")) for each in request.get("messages", ())]
-    return {"gen_ai.input.messages": json.dumps(told)}
-
-
-def _content(name: str, role: str, text: str | None) -> dict[str, str]:
-    """Return what was said, where the setting asks for it."""
-    if not text or not settings.OTEL_CAPTURE_CONTENT:
-        return {}
-    return {name: json.dumps([_message(role, text)])}
-
-
-def _message(role: str, text: Any) -> dict[str, Any]:
-    return {"role": role, "parts": [{"type": "text", "content": text}]}
+def _messages(*said: tuple[str, Any]) -> str:
+    """Return what was said, by whom, as the conventions have it."""
+    parts = [(role, [{"type": "text", "content": text}]) for role, text in said if text]
+    return json.dumps([{"role": role, "parts": part} for role, part in parts])

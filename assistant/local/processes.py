@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO
 
 from django.conf import settings
@@ -41,6 +41,7 @@ class Child:
     process: "subprocess.Popen[bytes] | None" = None
     since: float = 0.0
     deaths: int = 0
+    printer: threading.Thread = field(default_factory=threading.Thread)
 
     def begin(self, console: Console) -> None:
         """Start it; what it prints appears on the console behind its name."""
@@ -53,9 +54,10 @@ class Child:
             # Its own session: Ctrl-C reaches us, and we stop the children in order.
             start_new_session=True,
         )
-        threading.Thread(
+        self.printer = threading.Thread(
             target=self._print, args=(self.process.stdout, console), daemon=True
-        ).start()
+        )
+        self.printer.start()
 
     def _print(self, output: IO[bytes], console: Console) -> None:
         for line in output:

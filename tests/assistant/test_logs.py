@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import sys
 import threading
 from collections.abc import Iterator
 from io import StringIO
@@ -12,6 +13,9 @@ from uuid import uuid4
 import httpx2
 import pytest
 import uvicorn
+from celery import current_app
+from pytest_django import Settings
+from rich.console import Console
 
 from agents.contract import REGISTRY
 from agents.errors import AgentError
@@ -21,6 +25,7 @@ from agents.names import Role
 from agents.steps.steps import perform_in_batches, perform_one_by_one, run_agent
 from agents.trace import correlation
 from assistant import asgi
+from assistant.local.processes import Child
 from assistant.logs import to_stderr
 from tests.conftest import Begin
 
@@ -94,6 +99,26 @@ def test_the_context_reaches_threads_and_tasks_that_are_begun_in_it() -> None:
         assert correlation.current() == before | {"turn": 1}
         assert asyncio.run(told()) == 1
     assert correlation.current() == before
+
+
+def test_celery_leaves_the_log_as_it_is(written: StringIO) -> None:
+    current_app.log.setup_logging_subsystem(loglevel="INFO")
+    logging.getLogger("celery.task").info("taken")
+    (line,) = lines(written)
+    assert (line["logger"], line["message"]) == ("celery.task", "taken")
+
+
+def test_what_others_write_in_json_is_passed_on_as_it_is(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.LOG_FORMAT = "json"
+    script = "import os; print(os.environ['DOCENT_PROCESS'], '{}' * 99)"
+    child = Child("agents", [sys.executable, "-c", script], "cyan")
+    child.begin(Console(stderr=True))
+    assert child.process is not None
+    with child.process:
+        child.printer.join()
+    assert capsys.readouterr().err == "agents " + "{}" * 99 + "\n"
 
 
 @pytest.mark.django_db(transaction=True)
