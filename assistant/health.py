@@ -16,7 +16,7 @@ from agents.steps import events, presence
 from agents.trace import queues
 from agents.trace.metrics import exposition
 from conversations.handover import figures
-from conversations.limits import refusals
+from conversations.refusals import counts
 from conversations.stream import open_streams
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ class DoorCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics; none when Redis is away, or lets nobody look."""
         try:
-            counted, streams = refusals(), open_streams()
+            counted, streams = counts(), open_streams()
         except redis.RedisError:
             return []
         refused = CounterMetricFamily(

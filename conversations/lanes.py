@@ -10,7 +10,9 @@ import re
 import threading
 from contextvars import ContextVar
 
+from conversations import refusals
 from conversations.errors import Busy
+from conversations.refusals import Kind
 
 # How long a request waits for its turn; a burst of 300 questions takes less.
 PATIENCE_SECONDS = 20.0
@@ -27,6 +29,7 @@ class Lane:
     def enter(self) -> None:
         """Take a place. Raises Busy when none became free in time."""
         if not self._places.acquire(timeout=PATIENCE_SECONDS):
+            refusals.note(Kind.BUSY)
             raise Busy
 
     def leave(self) -> None:

@@ -21,15 +21,14 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from agents.steps import events
+from conversations import refusals
 from conversations.authentication import key_id
 from conversations.errors import Busy
 from conversations.lanes import LANE, lane_of
 from conversations.openai_errors import is_api, shaped
+from conversations.refusals import Kind
 
 MINUTE, QUARTER_HOUR = 60, 900
-# What may be too much: requests with a key, or from an address; wrong logins; turns under way.
-KINDS = ("key", "address", "login", "turns")
-REFUSALS = "refusals"
 # What probes ask, every few seconds.
 PROBES = ("/healthz", "/readyz", "/metrics")
 # An IPv6 address is one of as many as a customer wants: what a provider gives to one counts as one.
@@ -58,17 +57,6 @@ def spend(pot: str, most: int, seconds: int) -> int:
     if not replies or int(replies[0]) <= most:
         return 0
     return max(1, math.ceil(seconds - time() % seconds))
-
-
-def note_refusal(kind: str) -> None:
-    """Count a refusal, for who watches."""
-    events.send([("HINCRBY", REFUSALS, kind, 1)])
-
-
-def refusals() -> dict[str, int]:
-    """Return how often each kind was refused since Redis counts. Raises RedisError."""
-    counts: Any = events.connection().hgetall(REFUSALS)
-    return {kind: int(counts.get(kind, 0)) for kind in KINDS}
 
 
 def give_back(pot: str, seconds: int) -> None:
@@ -104,7 +92,7 @@ class KeyThrottle(BaseThrottle):
         """Return True, or raise what says the limit."""
         key, most = key_id(request), settings.MAX_REQUESTS_PER_KEY
         if key and (left := spend(f"key:{key}", most, MINUTE)):
-            note_refusal("key")
+            refusals.note(Kind.KEY)
             raise Throttled(left, f"No more than {most:,} requests a minute with one key.")
         return True
 
@@ -122,7 +110,7 @@ class AddressLimit(MiddlewareMixin):
             return None
         LANE.set(lane_of(request.method or "", request.path))
         if left := spend(f"address:{visitor(request)}", most, MINUTE):
-            note_refusal("address")
+            refusals.note(Kind.ADDRESS)
             said = f"No more than {most:,} requests a minute from one address."
             return refusal(request, TooManyRequests(said, left))
         return None
@@ -167,7 +155,7 @@ class LimitedLogin(ModelBackend):
         name = salted_hmac("login", str(username).casefold()).hexdigest()[:12]
         pots = {f"logins:{visitor(request)}": most, f"logins:{name}": most * LOGINS_OF_A_NAME}
         if left := max(spend(pot, limit, QUARTER_HOUR) for pot, limit in pots.items()):
-            note_refusal("login")
+            refusals.note(Kind.LOGIN)
             raise TooManyRequests("Too many logins have failed.", left)
         user = super().authenticate(request, username, password, **more)
         if user is not None and most:

@@ -19,7 +19,7 @@ from agents.models import Envelope
 from agents.names import Role, Status
 from agents.steps import events, presence
 from agents.trace import correlation
-from conversations import handover, reach
+from conversations import handover, reach, refusals
 from conversations.errors import (
     Forgotten,
     KeyReused,
@@ -37,8 +37,8 @@ from conversations.errors import (
 )
 from conversations.grants import UNBOUND, Bounds
 from conversations.lanes import FOLLOWERS, LANE
-from conversations.limits import note_refusal
 from conversations.models import Assistant, Conversation, Message
+from conversations.refusals import Kind
 from conversations.turn_memory import recall
 from knowledge.collections import intake
 from knowledge.models import Collection, Document
@@ -294,13 +294,13 @@ def refuse_too_many(owner: User | None, visitor: str = "") -> int:
         theirs &= Q(turn__memory__key=visitor)
     counts = running.aggregate(all=Count("pk"), theirs=Count("pk", filter=theirs))
     if counts["theirs"] >= settings.MAX_TURNS_PER_KEY:
-        note_refusal("turns")
+        refusals.note(Kind.TURNS)
         raise TooManyTurns(
             f"No more than {settings.MAX_TURNS_PER_KEY:,} of your questions are answered at a "
             f"time. Try again in {TooManyTurns.retry_seconds} seconds."
         )
     if counts["all"] >= settings.MAX_TURNS:
-        note_refusal("turns")
+        refusals.note(Kind.TURNS)
         raise TooManyTurns(
             f"No more than {settings.MAX_TURNS:,} questions are answered at a time. "
             f"Try again in {TooManyTurns.retry_seconds} seconds."

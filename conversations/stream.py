@@ -35,12 +35,13 @@ from rest_framework.views import APIView
 
 from agents.models import Envelope
 from agents.steps import events
-from conversations import event_shapes, page
+from conversations import event_shapes, page, refusals
 from conversations.answers import reply
 from conversations.api import owned_turn
 from conversations.authentication import is_usable, key_of, revocation_stream
 from conversations.errors import Forgotten
 from conversations.lanes import FOLLOWERS, LANE
+from conversations.refusals import Kind
 from conversations.services import current
 from knowledge.api.access import demand
 from knowledge.identifiers import Scope
@@ -209,6 +210,7 @@ def streamed(
     connection.close()
     LANE.set(FOLLOWERS)
     if len(_streams) >= (MOST_STREAMS // 2 if is_patient else MOST_STREAMS):
+        refusals.note(Kind.STREAMS)
         raise TooManyStreams
     response = StreamingHttpResponse(event_stream(parts, key, opening), content_type=MEDIA_TYPE)
     response["Cache-Control"] = "no-cache, no-transform"
