@@ -310,8 +310,12 @@ CORS_ALLOW_CREDENTIALS = False
 CORS_ALLOW_ALL_ORIGINS = CORS_ORIGINS == ["*"]
 CORS_ALLOWED_ORIGINS = [] if CORS_ALLOW_ALL_ORIGINS else CORS_ORIGINS
 CORS_URLS_REGEX = r"^/(api|v1|mcp)(/|$)"
-CORS_ALLOW_HEADERS = [*default_headers, "idempotency-key", "last-event-id", "cache-control"]
-CORS_EXPOSE_HEADERS = ["Retry-After"]
+CORS_ALLOW_HEADERS = [
+    *default_headers,
+    *("idempotency-key", "last-event-id", "cache-control"),
+    *("mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name"),
+]
+CORS_EXPOSE_HEADERS = ["Retry-After", "Mcp-Session-Id"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_UPLOAD_BYTES
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = urlsplit(PUBLIC_URL).scheme == "https"
 

@@ -23,6 +23,8 @@ from knowledge.identifiers import Scope
 PATHS = ("/mcp", "/mcp/")
 # In the scope of a request: where the view leaves the visitor that it admits.
 ADMITTED = "docent.admitted"
+# What else is said in the headers of an admission, by whatever adds it to all, is said to clients.
+OF_A_BODY = {b"content-type", b"content-length", b"allow"}
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -41,11 +43,7 @@ class AdmissionView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse pages of other sites before anything else: they may have rebound a name."""
         origin = request.headers.get("Origin")
-        if (
-            origin
-            and origin != settings.PUBLIC_URL
-            and urlsplit(origin).netloc != request.get_host()
-        ):
+        if origin and not may_call(origin, request.get_host()):
             raise PermissionDenied("Pages of other sites may not call this.")
         super().initial(request, *args, **kwargs)
 
@@ -54,6 +52,13 @@ class AdmissionView(APIView):
         visitor = Visitor(asker(request), reach_of(request), key_of(request))
         request._request.scope[ADMITTED].append(visitor)  # type: ignore[attr-defined]
         return Response()
+
+
+def may_call(origin: str, host: str) -> bool:
+    """Return whether pages of an origin may call this host: its own, and those of CORS_ORIGINS."""
+    if settings.CORS_ALLOW_ALL_ORIGINS or origin in settings.CORS_ALLOWED_ORIGINS:
+        return True
+    return origin == settings.PUBLIC_URL or urlsplit(origin).netloc == host
 
 
 class WithMcp:
@@ -68,16 +73,26 @@ class WithMcp:
             await self.application(scope, receive, send)
             return
         admitted: list[Visitor] = []
+        usual: list[tuple[bytes, bytes]] = []
 
         async def send_refusal(message: Message) -> None:
             if not admitted:
                 await send(message)
+            elif message["type"] == "http.response.start":
+                usual.extend(
+                    each for each in message["headers"] if each[0].lower() not in OF_A_BODY
+                )
+
+        async def send_usual(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], *usual]}
+            await send(message)
 
         await self.application(scope | {ADMITTED: admitted}, _headers_alone(), send_refusal)
         if admitted:
             respond = await to_thread.run_sync(import_string, settings.MCP_SERVER)
             async with ThreadSensitiveContext():
-                await respond(admitted[0], scope, receive, send)
+                await respond(admitted[0], scope, receive, send_usual)
 
 
 def _headers_alone() -> Receive:

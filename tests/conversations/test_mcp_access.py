@@ -83,6 +83,7 @@ def test_nobody_gets_in_without_a_key_that_may(
     post: Post, port: int, keys: Any, clerk: User, client: Browser, settings: LazySettings
 ) -> None:
     settings.PUBLIC_URL = "https://docent.example"
+    settings.CORS_ALLOWED_ORIGINS = ["https://shop.example"]
     client.force_login(clerk)
     good, session = keys["good"], client.cookies["sessionid"].value
     table: list[tuple[dict[str, str], int]] = [
@@ -98,12 +99,26 @@ def test_nobody_gets_in_without_a_key_that_may(
         (good | {"Origin": "null"}, 403),
         (good | {"Origin": f"http://127.0.0.1:{port}"}, 200),
         (good | {"Origin": "https://docent.example"}, 200),
+        (good | {"Origin": "https://shop.example"}, 200),
+        (good | {"Origin": "https://shop.example.evil.example"}, 403),
         (good | {"Host": "evil.example"}, 400),
     ]
     for headers, status in table:
         answer = post(headers)
         assert answer.status_code == status, headers
         assert (answer.headers.get("WWW-Authenticate") == "Bearer") is (status == 401)
+
+
+def test_an_answer_has_the_headers_that_all_have(
+    post: Post, keys: Any, settings: LazySettings
+) -> None:
+    settings.CORS_ALLOWED_ORIGINS = ["https://shop.example"]
+    origin = {"Origin": "https://shop.example"}
+    answer, refusal = post(keys["good"] | origin), post(origin)
+    assert answer.headers["Content-Type"].startswith("text/event-stream")
+    for name in ("X-Content-Type-Options", "Referrer-Policy", "Access-Control-Allow-Origin"):
+        assert answer.headers[name] == refusal.headers[name]
+    assert "Mcp-Session-Id" in answer.headers["Access-Control-Expose-Headers"]
 
 
 def test_what_is_no_message_is_refused_before_anything_is_asked(post: Post, keys: Any) -> None:
