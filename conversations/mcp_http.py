@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from conversations.api import asker
 from conversations.authentication import KeyAuthentication, key_of
 from conversations.mcp_tools import Visitor
+from conversations.openai_api import JSONWhateverIsAccepted
 from knowledge.api.access import reach_of
 from knowledge.identifiers import Scope
 
@@ -38,6 +39,8 @@ class AdmissionView(APIView):
     scope = Scope.CHAT
     # A browser's session would let any page that a person visits ask in their name.
     authentication_classes = (KeyAuthentication,)
+    # Clients that ask for a stream of what nobody asked for are told that there is none, by 405.
+    content_negotiation_class = JSONWhateverIsAccepted
     schema = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

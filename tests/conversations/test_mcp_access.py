@@ -17,7 +17,7 @@ from knox.models import AuthToken
 from agents.models import Envelope
 from agents.names import Status
 from conversations.mcp_server import LARGEST_REQUEST, Service
-from conversations.mcp_tools import Visitor, cancel_asked
+from conversations.mcp_tools import AskArguments, Visitor, begin, cancel_asked
 from conversations.models import Assistant, Conversation, Message
 from conversations.services import Asker
 from knowledge.collections import Reach
@@ -123,7 +123,7 @@ def test_an_answer_has_the_headers_that_all_have(
 
 def test_what_is_no_message_is_refused_before_anything_is_asked(post: Post, keys: Any) -> None:
     table: list[tuple[Any, dict[str, str], str, int]] = [
-        (LIST, {}, "GET", 405),
+        (LIST, {"Accept": "text/event-stream"}, "GET", 405),
         (LIST, {}, "DELETE", 405),
         ("{", {}, "POST", 400),
         ("[" * 100_000, {}, "POST", 400),
@@ -202,6 +202,18 @@ def test_a_client_cancels_what_it_asked_itself_and_nothing_of_others(clerk: User
     for user, key, runs in table:
         cancel_asked(Visitor(Asker(user), Reach()), key)
         assert Envelope.objects.filter(status=Status.RUNNING).exists() is runs
+
+
+@pytest.mark.usefixtures("listening")
+def test_a_question_that_was_cancelled_before_it_arrived_is_not_answered(clerk: User) -> None:
+    visitor, other = Visitor(Asker(clerk), Reach()), Visitor(Asker(None), Reach())
+    cancel_asked(visitor, "mcp:a:7")
+    begun = [
+        begin(who, AskArguments(question="How long?"), key)
+        for who, key in ((visitor, "mcp:a:7"), (visitor, "mcp:a:8"), (other, "mcp:a:7"))
+    ]
+    statuses = [Envelope.objects.get(pk=each.pk).status for each in begun]
+    assert statuses == [Status.CANCELLED, Status.RUNNING, Status.RUNNING]
 
 
 @pytest.mark.parametrize(
