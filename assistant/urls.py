@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from agents import admin as operations
 from agents import api
@@ -19,7 +19,7 @@ urlpatterns = [
     path("api/", include("knowledge.urls")),
     path("api/admin/", include("agents.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
     path("api/admin/queues/", api.QueuesView.as_view(), name="queues"),
     path("admin/queues/", admin.site.admin_view(operations.queues_page), name="admin-queues"),
     path("admin/", admin.site.urls),

@@ -2,9 +2,7 @@
 
 import secrets
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from http import HTTPStatus
 from typing import Any
 
@@ -47,10 +45,6 @@ from knowledge.errors import KnowledgeError
 from knowledge.models import Collection
 from knowledge.postgres_text import storable
 
-POLICY = (
-    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'"
-)
 REFUSED: dict[type[Exception], HTTPStatus] = {
     NobodyListens: HTTPStatus.SERVICE_UNAVAILABLE,
     StillTakenIn: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -76,8 +70,6 @@ MOST_CONVERSATIONS = 50
 MOST_MESSAGES = 200
 ASSISTANT = Message.Author.ASSISTANT
 
-View = Callable[[HttpRequest], HttpResponse]
-
 
 @dataclass(frozen=True)
 class VisibleTurn:
@@ -98,21 +90,8 @@ class VisibleTurn:
         return Asker(owner, self.conversation.user_id, key="" if owner else visitor)
 
 
-def _guarded(view: View) -> View:
-    """Forbid the page every script and style that isn't a file of ours."""
-
-    @wraps(view)
-    def guarded_view(request: HttpRequest) -> HttpResponse:
-        response = view(request)
-        response["Content-Security-Policy"] = POLICY
-        return response
-
-    return guarded_view
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
-@_guarded
 def page(request: HttpRequest) -> HttpResponse:
     """Show the form, or the turn of `?turn=`; take a question and show its answer."""
     if is_closed(request):

@@ -79,7 +79,7 @@ LONELY = {
     "knowledge.embedding.unigram": "an algorithm of its own",
     "knowledge.embedding.kept_vectors": "files that processes share",
     "knowledge.ingestion.retention": "what is kept of old jobs, and how long",
-    "knowledge.parsing.pdf.expansion": "what is told before a library reads a file",
+    "knowledge.parsing.pdf.bombs": "what is told before a library reads a file",
     "knowledge.search.explainer": "what is said to who asks why",
     "knowledge.web.sitemap": "a protocol of its own",
 }

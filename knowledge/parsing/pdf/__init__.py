@@ -12,7 +12,7 @@ from pypdfium2 import raw
 from knowledge.errors import Unreadable
 from knowledge.parsing.office import NAMELESS
 from knowledge.parsing.parsed_page import Limits, Page, as_date, assemble
-from knowledge.parsing.pdf.expansion import refuse_endless
+from knowledge.parsing.pdf.bombs import refuse_endless
 from knowledge.parsing.pdf.layout import Line, lines_of, without_furniture
 from knowledge.parsing.pdf.structure import Headings, Outline, Writer, blocks, body_size, key
 from knowledge.parsing.pdf.vertical import is_incomplete, is_vertical, vertical_lines

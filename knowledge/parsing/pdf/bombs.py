@@ -1,4 +1,4 @@
-"""Expansion: how much a PDF unpacks to, told before anything reads it.
+"""Bombs: PDFs that unpack to more than files may, told before anything reads it.
 
 Deflate packs a thousand to one, and twice that to a million: a file of a kilobyte may hold more
 than there is memory. Pictures are left out, of which a scanned book rightly holds gigabytes, and
