@@ -61,6 +61,8 @@ class OpeningHours:
                 raise ValueError(f"{part!r} names no time zone, like {EXAMPLE!r}")
             times = [_times(each) for each in words[1].split(",")]
             spans += [Span(day, *each, zone) for day in _days(words[0]) for each in times]
+        if text.strip() and not spans:
+            raise ValueError(f"{text.strip()!r} names no hours, like {EXAMPLE!r}")
         return cls(text.strip(), tuple(spans))
 
     def is_open(self, moment: datetime) -> bool:

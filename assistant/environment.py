@@ -2,20 +2,21 @@
 
 import re
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from email.utils import parseaddr
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, NoReturn
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from dotenv import dotenv_values
 from environs import Env, EnvError, EnvValidationError
 from marshmallow.validate import OneOf, Range
 
 from agents.llm.requests import Choice
-from agents.names import ENRICHMENT, EXPANSION, MODEL_ASKERS, PROFILES, Role
+from agents.names import ENRICHMENT, EXPANSION, MODEL_ASKERS, PROFILES, Role, Route
 from agents.opening_hours import OpeningHours
 from knowledge.providers import API_KEY, BASE_URL, Provider, parse_model_name
 
@@ -35,13 +36,25 @@ def refuse(name: str, reason: str) -> NoReturn:
     raise EnvError(f"{name}: {reason}")
 
 
+# What marshmallow says of a value of another kind, and what is allowed.
+ALLOWED = {
+    "Not a valid boolean.": "must be true or false",
+    "Not a valid integer.": "must be a whole number",
+    "Not a valid number.": "must be a number",
+}
+
+
 def explained(error: EnvError) -> str:
     """Return every wrong variable with its reason, a line each."""
     if not isinstance(error, EnvValidationError):
         return str(error)
     messages = error.error_messages
     by_name = messages if isinstance(messages, dict) else {"": messages}
-    return "\n".join(f"{name}: {' '.join(map(str, lines))}" for name, lines in by_name.items())
+    return "\n".join(f"{name}: {' '.join(map(_allowed, lines))}" for name, lines in by_name.items())
+
+
+def _allowed(line: object) -> str:
+    return ALLOWED.get(str(line), str(line))
 
 
 ENCODED_SECRET = "whsec_"  # noqa: S105 how such a secret begins
@@ -72,12 +85,51 @@ def unknown_names(file: Path, environment: Iterable[str], known: Iterable[str]) 
     return found
 
 
+def refuse_odd_port(name: str, url: str) -> SplitResult:
+    """Return the parts of an address; refuse one whose port or host cannot be one."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        refuse(name, f"cannot be an address: {error}")
+    return parts
+
+
+def header_value(name: str, key: str) -> str:
+    """Return a key that is sent in a header; refuse what none can hold."""
+    if not (key.isascii() and key.isprintable()):
+        refuse(name, "holds characters that no key has")
+    return key
+
+
+def sender(address: str) -> str:
+    """Return whom mail comes from: an address, or a name with one in angle brackets."""
+    if not MAIL_ADDRESS.match(parseaddr(address)[1]):
+        refuse("EMAIL_FROM", f"{address[:40]!r} is no e-mail address")
+    return address
+
+
+def refuse_no_route(routes: Sequence[str]) -> None:
+    """Refuse routes that are none, and those by which nothing would be answered."""
+    for route in routes:
+        if route not in list(Route):
+            refuse("ROUTES", f"{route!r} is not a route; allowed: {', '.join(Route)}")
+    if not {*routes} - {Route.FALLBACK}:
+        refuse("ROUTES", "opens nothing that answers: fallback is always there")
+
+
+def refuse_hosts_with_more(name: str, hosts: Iterable[str]) -> None:
+    """Refuse addresses where hosts are to be named: none would ever be found among them."""
+    if wrong := next((host for host in hosts if "/" in host or not host.strip()), None):
+        refuse(name, f"{wrong!r} is no host: leave out https:// and paths")
+
+
 def postgres_options(url: str) -> dict[str, Any]:
     """Return Django's entry for a `postgresql://user:password@host:port/name?option=…` address.
 
     Options after `?` go to libpq, `host` among them: it may be a folder with a Unix socket.
     """
-    parts = urlsplit(url)
+    parts = refuse_odd_port("DATABASE_URL", url)
     if parts.scheme not in {"postgres", "postgresql"}:
         refuse("DATABASE_URL", f"must begin with postgresql://, not {parts.scheme or 'nothing'}")
     name = unquote(parts.path.lstrip("/"))
@@ -166,12 +218,14 @@ def refuse_unreachable_staff(webhook: str, emails: Iterable[str], mail: str) -> 
 
 def broker_url(url: str) -> str:
     """Return Celery's spelling of a Redis address; a Redis Cluster is refused, as kombu can't."""
-    parts = urlsplit(url)
+    parts = refuse_odd_port("REDIS_URL", url)
     if parts.scheme == "unix":
         database = dict(parse_qsl(parts.query)).get("db", "0")
         return f"redis+socket://{parts.path}?virtual_host={database}"
     if parts.scheme not in {"redis", "rediss"}:
         refuse("REDIS_URL", f"must begin with redis://, rediss:// or unix://, not {url[:20]!r}")
+    if not re.fullmatch(r"/?\d*", parts.path):
+        refuse("REDIS_URL", f"must end with the number of a database, not {parts.path[:20]!r}")
     return url
 
 

@@ -22,6 +22,7 @@ from assistant.environment import (
     check_sentry_dsn,
     choices,
     explained,
+    header_value,
     http_address,
     mail_server,
     opening_hours,
@@ -29,8 +30,11 @@ from assistant.environment import (
     postgres_options,
     profile,
     refuse,
+    refuse_hosts_with_more,
+    refuse_no_route,
     refuse_unreachable_staff,
     resolved,
+    sender,
     signing_key,
 )
 from assistant.local import shared_servers
@@ -53,6 +57,7 @@ REDIS_URL: str = env.str("REDIS_URL", "") or shared_servers.redis_url()
 SECRET_KEY: str = env.str("SECRET_KEY", "")
 DEBUG: bool = env.bool("DEBUG", False)
 PUBLIC_URL: str = env.str("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
+HSTS_SECONDS: int = env.int("HSTS_SECONDS", 30 * 86400, validate=Range(min=0))
 ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 _cors_origins: list[str] = env.list("CORS_ORIGINS", [])
 # Whose X-Forwarded-For is believed: addresses and networks.
@@ -208,9 +213,12 @@ try:
     http_address("OTEL_EXPORTER_OTLP_ENDPOINT", _collector)
     http_address("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", _collector_of_traces)
     check_sentry_dsn(SENTRY_DSN)
-    for _route in ROUTES:
-        if _route not in list(Route):
-            refuse("ROUTES", f"{_route!r} is not a route; allowed: {', '.join(Route)}")
+    refuse_no_route(ROUTES)
+    refuse_hosts_with_more("ALLOWED_HOSTS", ALLOWED_HOSTS)
+    refuse_hosts_with_more("FETCH_PRIVATE_HOSTS", FETCH_PRIVATE_HOSTS)
+    header_value("BILLING_API_KEY", BILLING_API_KEY)
+    sender(DEFAULT_FROM_EMAIL)
+    PUBLIC_URL = http_address("PUBLIC_URL", PUBLIC_URL)
 except EnvError as error:
     sys.exit(f"Docent cannot start: a setting is wrong. {explained(error)}")
 
@@ -248,6 +256,7 @@ MIDDLEWARE = [
     "corsheaders.middleware.CorsMiddleware",
     "assistant.api.ErrorShape",
     "django.middleware.security.SecurityMiddleware",
+    "assistant.policy.Policy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "conversations.limits.AddressLimit",
     "assistant.logs.Correlated",
@@ -317,7 +326,14 @@ CORS_ALLOW_HEADERS = [
 ]
 CORS_EXPOSE_HEADERS = ["Retry-After", "Mcp-Session-Id"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_UPLOAD_BYTES
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = urlsplit(PUBLIC_URL).scheme == "https"
+IS_HTTPS = urlsplit(PUBLIC_URL).scheme == "https"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = IS_HTTPS
+SECURE_HSTS_SECONDS = HSTS_SECONDS if IS_HTTPS else 0
+# What looks after the processes asks them and no proxy.
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$", "^metrics$"]
+# Hosts below ours, and lists in browsers, are not ours to speak for.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

@@ -53,7 +53,7 @@ def parsed(content: bytes) -> Sheet:
     if len(content) > MOST_BYTES:
         raise UnusableFile(f"The file has more than {MOST_BYTES:,} bytes: it is no assistant.")
     try:
-        return Sheet.model_validate(tomllib.loads(content.decode()))
+        return Sheet.model_validate(tomllib.loads(content.decode("utf-8-sig")))
     except UnicodeDecodeError as error:
         raise UnusableFile("The file is not UTF-8.") from error
     except tomllib.TOMLDecodeError as error:

@@ -1,31 +1,40 @@
 """Server addresses as people write them, and as Django and Celery want them."""
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from django.conf import LazySettings
 from environs import Env, EnvError
 
-from agents.names import MODEL_ASKERS
+from agents.names import MODEL_ASKERS, Role
 from assistant import commandline
 from assistant.environment import (
     WITHOUT_ENV_FILE,
     broker_url,
     check_sentry_dsn,
     choices,
+    explained,
+    header_value,
     http_address,
     mail_server,
     opening_hours,
     origins,
     postgres_options,
     profile,
+    refuse_hosts_with_more,
+    refuse_no_route,
     refuse_unreachable_staff,
+    sender,
     signing_key,
     unknown_names,
 )
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_names_that_set_nothing_are_named_with_what_they_are_like(
@@ -55,7 +64,9 @@ def test_a_database_may_be_behind_a_unix_socket() -> None:
     assert postgres_options("postgresql://docent@/docent?host=%2Frun%2Fpg")["HOST"] == "/run/pg"
 
 
-@pytest.mark.parametrize("address", ["mysql://host/name", "docent", "postgresql://host"])
+@pytest.mark.parametrize(
+    "address", ["mysql://host/name", "docent", "postgresql://host", "postgresql://host:x/name"]
+)
 def test_an_unusable_database_address_is_refused_by_name(address: str) -> None:
     with pytest.raises(EnvError, match="DATABASE_URL"):
         postgres_options(address)
@@ -235,3 +246,65 @@ def test_origins_are_spelt_as_browsers_send_them() -> None:
 def test_what_is_no_origin_is_refused(text: str) -> None:
     with pytest.raises(EnvError, match="CORS_ORIGINS"):
         origins(["https://a.org", text])
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: refuse_no_route(["fallback"]), "ROUTES"),
+        (lambda: refuse_no_route(["documentation", "weather"]), "ROUTES"),
+        (lambda: header_value("BILLING_API_KEY", "k\u00e9y"), "BILLING_API_KEY"),
+        (lambda: opening_hours(";"), "OPENING_HOURS"),
+        (lambda: sender("x"), "EMAIL_FROM"),
+        (lambda: sender(""), "EMAIL_FROM"),
+        (lambda: http_address("PUBLIC_URL", "docent.example"), "PUBLIC_URL"),
+        (lambda: broker_url("redis://host:x"), "REDIS_URL"),
+        (lambda: broker_url("redis://host/name"), "REDIS_URL"),
+        (lambda: refuse_hosts_with_more("ALLOWED_HOSTS", ["https://a"]), "ALLOWED_HOSTS"),
+    ],
+)
+def test_a_value_that_would_be_ignored_or_fail_later_is_refused_by_name(
+    call: Callable[[], object], name: str
+) -> None:
+    with pytest.raises(EnvError, match=f"^{name}: "):
+        call()
+
+
+def test_usable_values_pass() -> None:
+    refuse_no_route(["documentation", "fallback"])
+    refuse_hosts_with_more("ALLOWED_HOSTS", ["docs.example", "[::1]", ".example.com"])
+    assert sender("Docent <docent@docs.example>") == "Docent <docent@docs.example>"
+    assert broker_url("redis://host:6379/2") == "redis://host:6379/2"
+
+
+def test_what_a_setting_must_be_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = Env(eager=False)
+    monkeypatch.setenv("HANDOVER", "maybe")
+    env.bool("HANDOVER", False)
+    with pytest.raises(EnvError) as raised:
+        env.seal()
+    assert explained(raised.value) == "HANDOVER: must be true or false"
+
+
+def test_every_setting_of_the_example_is_used_and_not_only_read() -> None:
+    names = re.findall(r"^#?([A-Z][A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)
+    by_role = {f"{asker.upper()}_" for asker in MODEL_ASKERS} | {
+        f"{role.upper()}_" for role in Role
+    }
+    settings = (ROOT / "assistant/settings.py").read_text()
+    sources = "\n".join(
+        path.read_text()
+        for package in ("assistant", "conversations", "agents", "knowledge", "prompts")
+        for path in (ROOT / package).rglob("*.py")
+        if path != ROOT / "assistant/settings.py"
+    )
+    unused = [
+        name
+        for name in names
+        if not name.startswith((*by_role, "EMAIL_FROM", "DEBUG", "OTEL_"))
+        and not name.endswith(("_API_KEY", "_BASE_URL"))
+        and not re.search(rf"settings\.{name}\b|[\"\']{name}[\"\']", sources)
+        # Read there and passed on under another name.
+        and len(re.findall(rf"\b_?{name}\b", settings, re.IGNORECASE)) < 3
+    ]
+    assert unused == []

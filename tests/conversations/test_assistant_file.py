@@ -176,3 +176,7 @@ def test_an_unusable_file_is_an_error_of_the_api_too() -> None:
     with pytest.raises(UnusableFile) as refused:
         parsed(b"name = ")
     assert refused.value.code == "invalid"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file() -> None:
+    assert parsed(b'\xef\xbb\xbfname = "bank"').name == "bank"

@@ -51,7 +51,10 @@ class Command(BaseCommand):
                     self._import(options["path"])
                 case _:
                     self._list()
-        except (UnknownAssistant, UnusableFile, InvalidCollectionName, OSError) as error:
+        except OSError as error:
+            said = f"{error.filename}: {error.strerror}." if error.strerror else str(error)
+            raise CommandError(said) from error
+        except (UnknownAssistant, UnusableFile, InvalidCollectionName) as error:
             raise CommandError(str(error)) from error
 
     def _list(self) -> None:
