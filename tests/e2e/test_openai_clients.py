@@ -1,7 +1,11 @@
-"""Clients that were made for OpenAI ask a running Docent: its own package, chat pages, and curl."""
+"""Clients that were made for OpenAI's API ask a running Docent: its package, pages, llm, curl."""
 
 import json
+import os
 import subprocess
+import sys
+from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -19,6 +23,32 @@ LIBRECHAT = {
     "frequency_penalty": 0,
     "user": "6650f1b2c3d4e5f6a7b8c9d0",
     **OPEN_WEBUI,
+}
+# What chat pages ask the same model for beside the chat, in words of their kind.
+TASKS: dict[str, dict[str, Any]] = {
+    "title of LibreChat": {
+        "content": "Provide a concise title of at most five words for the conversation, and "
+        f"return it alone.\n\nConversation:\nUser: {DESCALE}\nAI: With citric acid.",
+        "temperature": 0.2,
+        "max_tokens": 16,
+        "stream": False,
+    },
+    "tags of Open WebUI": {
+        "content": "### Task:\nGenerate some broad tags for the themes of the chat history.\n"
+        '### Output:\nJSON format: {"tags": ["tag"]}\n### Chat History:\n<chat_history>\n'
+        f"USER: {DESCALE}\nASSISTANT: With citric acid.\n</chat_history>",
+        "max_completion_tokens": 1000,
+        "stream": False,
+        "metadata": {"task": "tags_generation", "chat_id": "5e7f"},
+    },
+    "further questions of Open WebUI": {
+        "content": "### Task:\nSuggest relevant follow-up questions that the user might ask.\n"
+        '### Output:\nJSON format: {"follow_ups": ["Question?"]}\n### Chat History:\n'
+        f"<chat_history>\nUSER: {DESCALE}\nASSISTANT: With citric acid.\n</chat_history>",
+        "stream": False,
+        "chat_id": "5e7f",
+        "features": {"web_search": False},
+    },
 }
 
 
@@ -46,6 +76,26 @@ class Page:
         """Return the names to choose from."""
         listed = self.docent.send("GET", "/v1/models?user=ann", None, self.headers).body
         return [each["id"] for each in listed["data"]]
+
+    def ask_aside(self, content: str, **how: Any) -> dict[str, Any]:
+        """Ask what the user does not see; return the answer, which is no stream."""
+        messages = [{"role": "user", "content": content}]
+        body = json.dumps({"model": "teapot", "messages": messages} | how)
+        answer = self.docent.send("POST", "/v1/chat/completions", body, self.headers)
+        assert answer.status == 200, answer.body
+        whole: dict[str, Any] = answer.body
+        return whole
+
+    def stop(self, text: str) -> str:
+        """Leave while an answer is on its way, as with the button; return what was told."""
+        self.said.append({"role": "user", "content": text})
+        body = json.dumps({"model": "teapot", "messages": self.said} | self.usual)
+        connection = HTTPConnection("127.0.0.1", self.docent.port, timeout=60)
+        connection.request("POST", "/v1/chat/completions", body=body, headers=self.headers)
+        first = connection.getresponse().readline().decode()
+        connection.close()
+        self.said.append({"role": "assistant", "content": ""})
+        return first
 
     def say(self, text: str) -> list[dict[str, Any]]:
         """Return the data of the events that answer."""
@@ -103,6 +153,41 @@ def test_a_chat_page_is_asked_back_and_then_answered(
     assert noted["choices"][0]["delta"]["annotations"]
     assert ended["conversation_id"] == asked_back[-2]["conversation_id"]
     assert used["usage"].keys() == {"prompt_tokens", "completion_tokens", "total_tokens"}
+
+
+def test_a_chat_page_goes_on_after_asking_aside_and_after_a_stop(
+    docent: Docent, client: openai.OpenAI
+) -> None:
+    page = Page(docent, client, **LIBRECHAT)
+    *_, asked_back, _ = page.say("How do I set it up?")
+    for task in TASKS.values():
+        aside = page.ask_aside(**task)
+        assert aside["choices"][0]["message"]["content"]
+        assert aside["conversation_id"] != asked_back["conversation_id"]
+        assert aside["metadata"] == task.get("metadata")
+    *_, answered, _ = page.say("the WordPress plugin")
+    assert answered["conversation_id"] == asked_back["conversation_id"]
+    assert json.loads(page.stop(DESCALE).removeprefix("data: "))["choices"][0]["delta"]["role"]
+    assert "citric acid" in told(page.say(DESCALE))
+
+
+def test_the_command_llm_is_answered_whole_in_pieces_and_goes_on(
+    docent: Docent, client: openai.OpenAI, tmp_path: Path
+) -> None:
+    model = {"model_id": "docent", "model_name": "teapot", "api_key_name": "docent"}
+    address = {"api_base": f"http://127.0.0.1:{docent.port}/v1"}
+    (tmp_path / "extra-openai-models.yaml").write_text(json.dumps([model | address]))
+    (tmp_path / "keys.json").write_text(json.dumps({"docent": client.api_key}))
+
+    def llm(*words: str) -> str:
+        called = [str(Path(sys.executable).with_name("llm")), "-m", "docent", *words]
+        environment = os.environ | {"LLM_USER_PATH": str(tmp_path)}
+        done = subprocess.run(called, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "WordPress plugin" in llm("--no-stream", "How do I set it up?")
+    assert "teapot.zip" in llm("--continue", "the WordPress plugin")
 
 
 def test_curl_is_answered_and_told_what_is_wrong(docent: Docent, client: openai.OpenAI) -> None:
