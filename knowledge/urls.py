@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from knowledge.api import collection_api, document_api, ingest_api, search_api
+from knowledge.api import collection_api, document_api, ingest_api, search_api, version_api
 
 urlpatterns = [
     path("documents/", document_api.DocumentsView.as_view(), name="documents"),
@@ -11,16 +11,16 @@ urlpatterns = [
     path("documents/<slug:pk>/chunks/", document_api.ChunksView.as_view(), name="document-chunks"),
     path(
         "documents/<slug:pk>/versions/",
-        document_api.VersionsView.as_view(),
+        version_api.VersionsView.as_view(),
         name="document-versions",
     ),
     path(
         "documents/<slug:pk>/versions/<int:number>/",
-        document_api.VersionView.as_view(),
+        version_api.VersionView.as_view(),
         name="document-version",
     ),
     path(
-        "documents/<slug:pk>/answers/", document_api.AnswersView.as_view(), name="document-answers"
+        "documents/<slug:pk>/answers/", version_api.AnswersView.as_view(), name="document-answers"
     ),
     path("ingests/", ingest_api.IngestsView.as_view(), name="ingests"),
     path("ingests/<uuid:ingest_id>/", ingest_api.IngestView.as_view(), name="ingest"),

@@ -124,6 +124,8 @@ def cheap() -> Iterator[None]:
     """Passwords and requests cost nothing, what parses for an ingest serves the next one, too."""
     settings.MAX_REQUESTS_PER_KEY = settings.MAX_REQUESTS_PER_ADDRESS = 0
     settings.MAX_FAILED_LOGINS = 0
+    # Tests announce workers once, and take longer than a beat on a busy machine.
+    presence.BEAT_SECONDS = 60.0
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     with lasting_parsers():
         yield

@@ -74,14 +74,16 @@ LISTS = {
     for _, pattern in patterns(get_resolver().url_patterns)
     if issubclass(getattr(pattern.callback, "view_class", object), ListView)
 }
+# Whatever their names say, nothing of others is told: test_openai_api has which models a key knows,
+# test_privacy whose conversations are forgotten with a user.
+NAMES = {"openai-model", "user"}
 every = pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 of_objects = pytest.mark.parametrize(
     "operation",
-    # A model is nobody's, and its name is said back: test_openai_api has which ones a key knows.
     [
         each
         for each in OPERATIONS
-        if each.parameters and each.scope != Scope.ADMIN and each.name != "openai-model"
+        if each.parameters and each.scope != Scope.ADMIN and each.name not in NAMES
     ],
     ids=str,
 )
@@ -115,6 +117,7 @@ def address(operation: Operation, user: User) -> str:
         "name": lambda: EVERYTHING if operation.name == "openai-model" else talk.pk,
         "ingest_id": lambda: Ingest.objects.get().pk,
         "number": lambda: 1,
+        "user_id": lambda: "u123",
         "handover_id": lambda: Handover.objects.get().pk,
         "pk": lambda: Receipt.objects.get().pk if "receipt" in operation.name else document.pk,
     }

@@ -24,6 +24,7 @@ from agents.names import Status
 from agents.steps import events
 from agents.trace.usage import figures
 from conversations.erasure import forget, forget_user
+from conversations.feedback import Feedback, Rating
 from conversations.models import Assistant, Conversation, Handover, Notification
 from tests import factories
 from tests.residue import places
@@ -68,6 +69,7 @@ def talked(owner: User | None, user_id: str, word: str) -> Conversation:
     ToolRun.objects.create(
         envelope=turn, step_number=1, number=1, outcome="ok", key=str(uuid4()), arguments=[word]
     )
+    Feedback.objects.create(turn=turn, by=owner, rating=Rating.DOWN, comment=word)
     factories.failed_turn(talk, ValueError(word))
     events.publish(turn.target_list, "token", text=word)
     row = Handover.objects.create(conversation=talk, why="person", note=word, closed=now())
@@ -89,6 +91,7 @@ def test_a_user_who_is_forgotten_leaves_no_word_and_others_lose_none(
     assert {
         "conversations_conversation",
         "conversations_message",
+        "conversations_feedback",
         "conversations_handover",
         "conversations_notification",
         "agents_envelope",
