@@ -13,10 +13,18 @@ from rich.console import Console
 
 from agents.llm.requests import Choice
 from assistant.management.commands import up
+from assistant.management.commands.workers import processes
 from tests import factories
 
 pytestmark = pytest.mark.django_db
 SHOW = "from django.conf import settings; print(settings.DESCRIBE_ON_REQUEST)"
+
+
+def test_documents_are_taken_in_by_a_process_of_their_own() -> None:
+    commands = processes([], copies=2)
+    assert [name for name, words in commands.items() if "ingest" in words] == ["ingest"]
+    assert commands["ingest"][-1] == "ingest"
+    assert "search" in commands["agents 2"]
 
 
 @pytest.fixture(autouse=True)
