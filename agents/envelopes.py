@@ -20,7 +20,7 @@ from agents.names import Role, Status
 from agents.routing import ANSWER, Stage, overdue
 from agents.steps import faults
 from agents.steps.doorbell import ring_command
-from agents.steps.events import event_commands, send
+from agents.steps.events import event_commands, publish, send
 from agents.trace import correlation
 from agents.words import ENGLISH, Phrase
 from knowledge.postgres_text import storable
@@ -57,6 +57,10 @@ def start(
     }
     assistant = Persona.model_validate(checked.get("assistant", {}))
     identity = uuid.uuid4()
+    stream = f"turn:{identity}:events"
+    # Before the commit: a manager that looks for steps has the first one as soon as it is there,
+    # and its agents tell of themselves. Of a turn that does not come about nobody knows the stream.
+    publish(stream, "workflow_start", turn=identity, conversation=conversation_id)
     with transaction.atomic():
         envelope = Envelope.objects.create(
             id=identity,
@@ -69,7 +73,7 @@ def start(
                 "enabled_routes": [str(route) for route in assistant.routes],
                 "mode": "extractive",
             },
-            target_list=f"turn:{identity}:events",
+            target_list=stream,
             result_list=f"turn:{identity}:result",
             step_count=1,
             target_role=[Role.MANAGER],
@@ -85,10 +89,7 @@ def start(
             place=place,
         )
         bell = ring_command(identity, 1, Role.MANAGER)
-        event = event_commands(
-            envelope.target_list, "workflow_start", turn=identity, conversation=conversation_id
-        )
-        _on_commit(partial(send, [bell, *event]))
+        _on_commit(partial(send, [bell]))
     return envelope
 
 

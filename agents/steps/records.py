@@ -158,7 +158,7 @@ def _columns_of_decision(decision: Decision) -> dict[str, Any]:
 def _commands(
     claim: Claim, conclusion: Conclusion, seconds: float, steps: str | None
 ) -> list[Command]:
-    """Bells for the steps that follow, [[number, role], ...] as JSON, then what watchers see."""
+    """What watchers see, then bells for the steps that follow, [[number, role], ...] as JSON."""
     bells = [
         ring_command(claim.envelope_id, number, Role(role))
         for number, role in json.loads(steps or "[]")
@@ -175,7 +175,7 @@ def _commands(
         mode=conclusion.result.mode,
         trajectory=conclusion.trajectory,
     )
-    return [*bells, *complete]
+    return [*complete, *bells]
 
 
 def _lasting(writes: dict[str, Any]) -> dict[str, Any]:

@@ -78,7 +78,7 @@ async def _measured(
 async def _followed(stack: WebStack, plan: Plan, port: int) -> dict[str, Any]:
     """Have clients begin turns and follow each at once; count what they missed."""
     first: list[float] = []
-    missed = {"first": 0, "last": 0, "order": 0}
+    missed = {"first": 0, "last": 0, "order": 0, "steps": 0}
 
     async def client() -> None:
         async with stack.client(port) as web:
@@ -91,6 +91,8 @@ async def _followed(stack: WebStack, plan: Plan, port: int) -> dict[str, Any]:
                 missed["first"] += names[0] != "workflow_start"
                 missed["last"] += names[-1] != LAST
                 missed["order"] += not _is_ordered(told)
+                begun_steps, done = map(names.count, ("agent_start", "agent_complete"))
+                missed["steps"] += begun_steps != done
 
     await asyncio.gather(*(client() for _ in range(plan.clients)))
     turns = plan.clients * plan.turns
@@ -162,7 +164,7 @@ def table(figures: dict[str, Any]) -> Table:
     """Return what was missed, and how much later events came through a proxy."""
     rows = Table("", "figure", title="Followers of turns")
     rows.add_row("turns followed at once", str(figures["followed"]["turns"]))
-    rows.add_row("missed first, last, order", str(figures["followed"]["missed"]))
+    rows.add_row("missed first, last, order, steps", str(figures["followed"]["missed"]))
     rows.add_row("first event, ms", str(figures["followed"]["first_event"]))
     rows.add_row("connections that came back", str(figures["resumed"]["resumed"]))
     rows.add_row("of them told something else", str(figures["resumed"]["different"]))

@@ -2,6 +2,7 @@
 
 import json
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any
@@ -95,6 +96,15 @@ def test_events_arrive_while_the_turn_runs(follow: Follow, running: Envelope, sh
     assert last["data"]["status"] == "completed"
     assert last["data"]["reply"]["reply"] == "Unused days end."
     assert followed.next() == {}
+
+
+def test_a_turn_is_told_to_begin_before_anybody_can_work_on_it() -> None:
+    with transaction.atomic():
+        begun = envelopes.start(
+            {"text": "Hello"}, conversation_id=uuid.uuid4(), message_id=uuid.uuid4()
+        )
+        told = next(each for each in events.follow(begun.target_list, seconds=20) if each)
+    assert told[1] == "workflow_start"
 
 
 def test_who_comes_late_hears_everything_from_the_beginning(
