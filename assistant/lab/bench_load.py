@@ -18,7 +18,7 @@ from assistant.local.processes import Child
 
 PROBE_SECONDS = 0.25
 # Whose questions take turns.
-USERS = 25
+USERS = 50
 SETTLE_SECONDS = 3.0
 ALONE = 10  # questions of one client, before and after
 HALF_A_REQUEST = b"POST /api/chat/ HTTP/1.1\r\nHost: docent\r\nContent-Le"
