@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 from django.test import Client as Browser
 from django.utils.timezone import now
 from knox.models import AuthToken
@@ -214,6 +215,18 @@ def test_a_question_that_was_cancelled_before_it_arrived_is_not_answered(clerk: 
     ]
     statuses = [Envelope.objects.get(pk=each.pk).status for each in begun]
     assert statuses == [Status.CANCELLED, Status.RUNNING, Status.RUNNING]
+
+
+def test_the_command_serves_who_may_and_no_others(clerk: User, keys: Any) -> None:
+    factories.collection("loans")
+    with pytest.raises(CommandError, match="There is no collection 'no'"):
+        call_command("mcp", collection=["no"])
+    for headers, said in ((keys["expired"], "has expired"), (keys["documents"], "scope chat")):
+        with pytest.raises(CommandError, match=said):
+            call_command("mcp", key=headers["Authorization"].removeprefix("Bearer "))
+    bound = factories.key(clerk, collections=["phones"])["Authorization"].removeprefix("Bearer ")
+    with pytest.raises(CommandError, match="There is no collection 'loans' here"):
+        call_command("mcp", key=bound, collection=["loans"])
 
 
 @pytest.mark.parametrize(

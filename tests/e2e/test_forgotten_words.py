@@ -57,7 +57,6 @@ def test_a_user_who_asked_by_every_way_leaves_no_word(thinker: Docent) -> None:
     receipt = thinker.call("DELETE", f"/api/users/{USER}/").body
     assert receipt["removed"]["conversations"] == 3
     assert receipt["removed"]["model_calls"] > 0
-    of_mcp = thinker.manage("forget", "--conversation", talk)
-    assert of_mcp.returncode == 0, of_mcp.stderr
+    assert thinker.call("DELETE", f"/api/conversations/{talk}/").status == 200
 
     assert found(thinker) == set()

@@ -16,17 +16,10 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.e2e.conftest import CHECKOUT, Docent
 
 
-@pytest.fixture(scope="module")
-def key(docent: Docent) -> str:
-    """A key that reaches one collection."""
-    created = docent.manage("apikey", "create", "editor", "--collection", "teapot")
-    return created.stdout.strip()
-
-
 @asynccontextmanager
-async def over_http(docent: Docent, key: str) -> AsyncIterator[Any]:
+async def over_http(docent: Docent) -> AsyncIterator[Any]:
     """The transport of an editor that is given an address."""
-    address, sent = f"http://127.0.0.1:{docent.port}/mcp", {"Authorization": f"Bearer {key}"}
+    address, sent = f"http://127.0.0.1:{docent.port}/mcp", {"Authorization": f"Bearer {docent.key}"}
     async with (
         httpx2.AsyncClient(headers=sent, timeout=60) as http,
         streamable_http_client(address, http_client=http) as streams,
@@ -34,9 +27,9 @@ async def over_http(docent: Docent, key: str) -> AsyncIterator[Any]:
         yield streams
 
 
-def over_streams(docent: Docent, key: str) -> Any:
+def over_streams(docent: Docent) -> Any:
     """The transport of an editor that is given a command."""
-    words = ["manage.py", "mcp", "--key", key]
+    words = ["manage.py", "mcp", "--key", docent.key, "--collection", "teapot"]
     command = StdioServerParameters(
         command=sys.executable, args=words, cwd=str(CHECKOUT), env=docent.environment
     )
@@ -44,25 +37,23 @@ def over_streams(docent: Docent, key: str) -> Any:
 
 
 async def used(transport: Any) -> dict[str, Any]:
-    """Search, ask, be asked back, reply, and read what an answer cites."""
+    """Ask, read what the answer cites, be asked back, and reply."""
     steps: list[str | None] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
         steps.append(message)
 
     async with Client(transport, mode="legacy") as client:
-        found = await client.call_tool("search", {"query": "descale the heater"})
-        answered = await client.call_tool(
-            "ask", {"question": "How do I descale the heater?"}, progress_callback=note
-        )
+        descale = {"question": "How do I descale the heater?", "collections": ["teapot"]}
+        answered = await client.call_tool("ask", descale, progress_callback=note)
         (cited, *_) = answered.structured_content["citations"]
         read = await client.call_tool("get_document", {"document_id": cited["document_id"]})
-        asked_back = await client.call_tool("ask", {"question": "How do I set it up?"})
+        vague = {"question": "How do I set it up?", "collections": ["teapot"]}
+        asked_back = await client.call_tool("ask", vague)
         session = asked_back.structured_content["conversation"]
         reply = {"question": "The Teapot", "conversation": session}
         settled = await client.call_tool("ask", reply)
     return {
-        "passages": found.structured_content["passages"],
         "answer": answered.structured_content,
         "steps": steps,
         "text": read.structured_content["text"],
@@ -72,20 +63,13 @@ async def used(transport: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("way", [over_http, over_streams])
-def test_an_editor_searches_asks_replies_and_reads(docent: Docent, key: str, way: Any) -> None:
-    seen = anyio.run(used, way(docent, key))
-    assert "citric acid" in seen["passages"][0]["text"]
+def test_an_editor_asks_reads_and_replies(docent: Docent, way: Any) -> None:
+    seen = anyio.run(used, way(docent))
     assert "citric acid" in seen["answer"]["answer"]
     assert "citric acid" in seen["text"]
     assert {"lang", "search", "response"} <= set(seen["steps"])
     assert seen["back"]["status"] == "awaiting_user"
     assert seen["back"]["options"]
     assert seen["settled"]["conversation"] == seen["back"]["conversation"]
-    turn = docent.call("GET", f"/api/turns/{seen['answer']['turn_id']}/", key=key)
+    turn = docent.call("GET", f"/api/turns/{seen['answer']['turn_id']}/")
     assert turn.body["reply"] == seen["answer"]["answer"]
-
-
-def test_a_key_that_is_none_is_refused_before_anything_is_served(docent: Docent) -> None:
-    refused = docent.manage("mcp", "--key", "nothing")
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert "not known here" in refused.stderr
