@@ -45,7 +45,7 @@ from conversations.errors import (
     UnknownModel,
 )
 from conversations.openai_errors import is_api, shaped
-from knowledge.errors import KnowledgeError, UnknownCollection
+from knowledge.errors import KnowledgeError, NameTaken, UnknownCollection
 from knowledge.ingestion.jobs import NothingToRetry
 
 log = logging.getLogger(__name__)
@@ -63,6 +63,7 @@ STATUS: dict[type[Exception], int] = {
     OtherAssistant: 409,
     OtherDocuments: 409,
     OtherUser: 409,
+    NameTaken: 409,
     NothingToRead: 503,
     UnknownModel: 404,
     UnknownMessage: 404,

@@ -49,6 +49,19 @@ class NothingToIngest(KnowledgeError):
     """There is nothing to ingest at that path."""
 
 
+class NameTaken(KnowledgeError):
+    """Another file of that name is in the collection already."""
+
+    code = "name_taken"
+
+    def __init__(self, names: Iterable[str], collection: str, way: str) -> None:
+        listed = ", ".join(repr(name) for name in names)
+        super().__init__(
+            f"The collection {collection!r} has other documents from a file of the name {listed} "
+            f"already. {way}, or give it another name."
+        )
+
+
 class DatabaseUnsuitable(KnowledgeError, CommandError):
     """The database cannot hold vectors.
 

@@ -119,6 +119,7 @@ class Intake(Sent):
 class Upload(Intake):
     """Files."""
 
+    replace = serializers.BooleanField(default=False, help_text="Others of the same name.")
     file = serializers.ListField(
         child=serializers.FileField(allow_empty_file=True),
         allow_empty=False,
@@ -272,7 +273,7 @@ class DocumentsView(ListView[Document]):
 
     @extend_schema(
         request={"multipart/form-data": Upload, "application/json": IN_JSON},
-        responses={201: IngestDetail, 202: IngestDetail},
+        responses={201: IngestDetail, 202: IngestDetail, 409: None},
     )
     def post(self, request: Request) -> Response:
         """Ingest what is sent: 201 when it is in, 202 when it takes longer, 400 if unfit.
@@ -332,7 +333,8 @@ def request_data(request: Request) -> Any:
 def plan_upload(upload: dict[str, Any], field: str) -> Ingest:
     """Return the job for what was sent. Raises KnowledgeError and ValidationError."""
     if field != "url":
-        return plan(upload["collection"], uploads=uploaded_files(upload))
+        replace = upload.get("replace", field == "document")  # which says what it replaces
+        return plan(upload["collection"], uploads=uploaded_files(upload), replace=replace)
     try:
         return plan(upload["collection"], urls=[upload["url"]])
     except Unreadable as error:

@@ -10,10 +10,11 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, Q, QuerySet
 
 from knowledge.embedding import registry
-from knowledge.errors import InvalidCollectionName, NothingToIngest
+from knowledge.errors import InvalidCollectionName, NameTaken, NothingToIngest
+from knowledge.ingestion.drafts import digest
 from knowledge.ingestion.jobs import OPEN
 from knowledge.ingestion.sources import WEB, Findings, find
 from knowledge.models import COLLECTION_NAME, Collection, Document, Ingest, Item
@@ -35,6 +36,7 @@ def plan(
     force: bool = False,
     keep_missing: bool = False,
     describe: bool = False,
+    replace: bool = True,
 ) -> Ingest:
     """Make a job that brings the collection of that name, made when missing, to what these say.
 
@@ -42,9 +44,11 @@ def plan(
     asked of the network here. `uploads` are file names with their bytes. With `describe` a model is
     asked about the documents also where no setting but GEN_MODEL names it. Nobody is told of the
     job: call `jobs.ring`, or `run` it. The same paths and URLs asked for again while their job is
-    open return that job.
+    open return that job. With `replace` an upload may take the place of what another file of its
+    name said.
 
-    Raises InvalidCollectionName, NothingToIngest and Unreadable (an address nobody may ask for).
+    Raises NameTaken, InvalidCollectionName, NothingToIngest and Unreadable (an address nobody may
+    ask for).
     """
     return plan_findings(
         collection,
@@ -54,6 +58,7 @@ def plan(
         force=force,
         keep_missing=keep_missing,
         describe=describe,
+        replace=replace,
         join=True,
     )
 
@@ -67,6 +72,7 @@ def plan_findings(
     force: bool = False,
     keep_missing: bool = False,
     describe: bool = False,
+    replace: bool = True,
     join: bool = False,
 ) -> Ingest:
     """Make the job of files that were found already; with `join`, an open one may do."""
@@ -76,6 +82,8 @@ def plan_findings(
     refuse_duplicates(names)
     target = get_or_create_collection(collection)
     refuse_replaced_roots(target, findings, keep_missing=keep_missing)
+    if not replace:
+        refuse_replaced_uploads(target, findings, files_received)
     request = {
         "asked": [*findings.roots.values(), *addresses],
         "force": force,
@@ -239,6 +247,48 @@ def refuse_replaced_roots(
                 "may be another one. Rename it, ingest it into a collection of its own, or use "
                 "--keep-missing to add to what is there."
             )
+
+
+def refuse_replaced_uploads(
+    collection: Collection, findings: Findings, files: Iterable[tuple[str, bytes]]
+) -> None:
+    """Raise NameTaken when a file would take the place of another one of its name.
+
+    Who uploads may not know what others have; the same bytes again are no other file. What was
+    taken in from a path is known by where it lay, and `refuse_replaced_roots` looks at that.
+    """
+    if taken := [name for name, body in files if is_other_file(collection, name, digest(body))]:
+        raise NameTaken(taken, collection.name, "Send `replace` as true to replace them")
+    uploaded = [
+        name
+        for name in findings.roots
+        if is_taken(collection, name)
+        and former_root(collection, name) is None
+        and collection_items(collection, name).filter(kind=Item.Kind.UPLOAD).exists()
+    ]
+    if uploaded:
+        raise NameTaken(uploaded, collection.name, "Use --replace to replace what was uploaded")
+
+
+def is_other_file(collection: Collection, name: str, sha1: str) -> bool:
+    """Tell whether documents were made, or are being made, of other bytes of that name."""
+    items = collection_items(collection, storable(name)[:LONGEST])
+    waiting = items.filter(status=Item.Status.WAITING, ingest__status__in=OPEN)
+    if any(digest(bytes(body or b"")) != sha1 for body in waiting.values_list("body", flat=True)):
+        return True
+    latest = items.exclude(status=Item.Status.WAITING).order_by("-pk").first()
+    is_same = latest is not None and latest.sha1 == sha1
+    return is_taken(collection, name) and not is_same
+
+
+def is_taken(collection: Collection, name: str) -> bool:
+    """Tell whether documents come from a file, archive or folder of that name."""
+    return collection.documents.filter(Q(origin=name) | Q(origin__startswith=f"{name}/")).exists()
+
+
+def collection_items(collection: Collection, name: str) -> QuerySet[Item]:
+    """Return the items of all jobs of the collection of that name."""
+    return Item.objects.filter(ingest__collection=collection, origin=name)
 
 
 def former_root(collection: Collection, name: str) -> str | None:

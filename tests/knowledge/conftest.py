@@ -109,7 +109,7 @@ def fog(staff: Client, worker: None) -> Document:
     upload(staff, file("fog.md"))
     first = Document.objects.get()
     Reliance.objects.create(turn=uuid4(), document=first.pk, version=1)
-    upload(staff, file("fog.md", FOG.replace(b"twice", b"three times")))
+    upload(staff, file("fog.md", FOG.replace(b"twice", b"three times")), replace="true")
     return Document.objects.get()
 
 

@@ -7,8 +7,9 @@ from typing import NoReturn
 import pytest
 from django.core.management import CommandError, call_command
 
+from knowledge import ingestion
 from knowledge.management import console
-from knowledge.models import Ingest
+from knowledge.models import Document, Ingest
 
 pytestmark = pytest.mark.django_db
 
@@ -112,3 +113,16 @@ def test_interrupted_command_says_how_to_go_on(
 def test_words_that_name_nothing_are_refused(words: list[str], message: str) -> None:
     with pytest.raises(CommandError, match=message):
         run(*words)
+
+
+def test_a_path_replaces_what_was_uploaded_under_its_name_only_when_told_to(
+    tmp_path: Path,
+) -> None:
+    ingestion.run(ingestion.plan("island", uploads=[("fog.md", b"# Mine\n\nIt is foggy.")]).pk)
+    path = tmp_path / "fog.md"
+    path.write_text("# Theirs\n\nThe sun is shining.")
+    with pytest.raises(CommandError, match="--replace"):
+        run(path, "--collection", "island")
+    assert Document.objects.get().title == "Mine"
+    run(path, "--collection", "island", "--replace")
+    assert Document.objects.get().title == "Theirs"

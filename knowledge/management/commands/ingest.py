@@ -52,6 +52,11 @@ class Command(BaseCommand):
             "--force", action="store_true", help="take unchanged documents in anew, too"
         )
         parser.add_argument(
+            "--replace",
+            action="store_true",
+            help="replace what was uploaded as a file of the same name",
+        )
+        parser.add_argument(
             "--describe",
             action="store_true",
             help="have the model of GEN_MODEL describe them; with ENRICHMENT_MODEL it does anyway",
@@ -118,6 +123,7 @@ def plan_job(options: dict[str, Any]) -> Ingest:
         force=options["force"],
         keep_missing=options["keep_missing"],
         describe=options["describe"],
+        replace=options["replace"],
     )
 
 

@@ -69,6 +69,7 @@ function upload(files, told) {
   const body = new FormData();
   body.append("collection", form.elements.collection.value);
   body.append("wait", "false");
+  body.append("replace", form.elements.replace.checked);
   for (const file of files) body.append("file", file, file.name);
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();

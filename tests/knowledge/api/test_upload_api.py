@@ -164,3 +164,28 @@ def test_a_collection_is_named_in_small_letters(staff: Client) -> None:
     answer = send(staff, collection="My Documents", content="The foghorn sounds twice.")
     assert answer.status_code == HTTPStatus.BAD_REQUEST
     assert "'My Documents'" in answer.json()["detail"]
+
+
+def test_a_file_of_a_name_that_is_taken_replaces_only_what_it_is_told_to(
+    staff: Client, worker: None
+) -> None:
+    upload(staff, file("notes.md", b"# Mine\n\nThe harbour master answers calls at night."))
+    theirs = file("evil/../notes.md", b"# Theirs\n\nThe lighthouse keeper answers them by day.")
+    refused = upload(staff, theirs)
+    assert (refused.status_code, refused.json()["code"]) == (HTTPStatus.CONFLICT, "name_taken")
+    assert "'notes.md'" in refused.json()["detail"]
+    assert Document.objects.get().title == "Mine"
+    same = upload(staff, file("notes.md", b"# Mine\n\nThe harbour master answers calls at night."))
+    assert outcomes(same) == {"notes.md": "unchanged"}
+    theirs = file("notes.md", b"# Theirs\n\nThe lighthouse keeper answers them by day.")
+    assert outcomes(upload(staff, theirs, replace="true")) == {"notes.md": "changed"}
+    assert Document.objects.get().title == "Theirs"
+
+
+def test_of_two_files_of_one_name_that_wait_the_second_is_refused(
+    staff: Client, nobody: None
+) -> None:
+    assert upload(staff, file("fog.md"), wait="false").status_code == HTTPStatus.ACCEPTED
+    other = file("fog.md", b"# Other\n\nIt says something else.")
+    assert upload(staff, other, wait="false").status_code == HTTPStatus.CONFLICT
+    assert upload(staff, file("fog.md"), wait="false").status_code == HTTPStatus.ACCEPTED
