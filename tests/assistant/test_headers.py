@@ -1,9 +1,14 @@
 """Headers: whatever stands where a key is expected is no key, and no fault of ours."""
 
+from http import HTTPStatus
+
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 from agents.models import Fault
+from knowledge.models import Document
+from tests import factories
 
 pytestmark = pytest.mark.django_db
 
@@ -66,3 +71,57 @@ def test_other_odd_headers_are_no_fault_either(client: Client, headers: dict[str
         answer = client.generic("POST", path, b"{}", content_type=content_type, headers=headers)
         assert answer.status_code < 500, path
     assert not Fault.objects.exists()
+
+
+@pytest.fixture
+def secret(db: None) -> str:
+    header = factories.key(User.objects.create(username="ann"), scopes=["chat", "documents"])
+    return next(iter(header.values())).removeprefix("Bearer ")
+
+
+@pytest.mark.parametrize("name", ["key", "token", "access_token", "api_key", "authorization"])
+def test_a_key_in_an_address_or_a_cookie_lets_nobody_in(
+    client: Client, secret: str, name: str
+) -> None:
+    client.cookies[name] = secret
+    assert client.get(f"/api/documents/?{name}={secret}").status_code == HTTPStatus.UNAUTHORIZED
+    assert client.get(f"/v1/models?{name}=Bearer+{secret}").status_code == HTTPStatus.UNAUTHORIZED
+
+
+def test_a_header_makes_no_other_request_of_one(client: Client, secret: str) -> None:
+    factories.collection()
+    document = Document.objects.get()
+    key = {"Authorization": f"Bearer {secret}"}
+    address = f"/api/documents/{document.pk}/"
+    for header in (
+        "X-HTTP-Method-Override",
+        "X-Method-Override",
+        "X-Original-URL",
+        "X-Rewrite-URL",
+    ):
+        client.get(address, headers=key | {header: "DELETE"})
+        client.post(f"{address}?_method=DELETE", headers=key | {header: "DELETE"})
+    assert Document.objects.filter(pk=document.pk).exists()
+    foreign = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"}
+    page = client.get("/admin/", headers=foreign)
+    assert "evil.example" not in page["Location"]
+    assert client.get("/", headers={"Host": "evil.example"}).status_code == HTTPStatus.BAD_REQUEST
+
+
+def test_a_session_alone_changes_nothing_from_another_page(secret: str) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(User.objects.create_superuser("bea"))
+    for path in ("/api/chat/", "/api/documents/", "/v1/chat/completions", "/"):
+        answer = browser.post(path, {"message": "a"}, headers={"Origin": "https://evil.example"})
+        assert answer.status_code == HTTPStatus.FORBIDDEN, path
+
+
+@pytest.mark.parametrize("names", [["x" * 60] * 100_000, ["a"] * 100_000])
+def test_a_list_of_names_is_bounded_and_not_said_again(
+    client: Client, secret: str, names: list[str]
+) -> None:
+    key = {"Authorization": f"Bearer {secret}"}
+    body = {"message": "a", "collections": names}
+    answer = client.post("/api/chat/", body, content_type="application/json", headers=key)
+    assert answer.status_code == HTTPStatus.BAD_REQUEST
+    assert len(answer.content) < 1_000
