@@ -56,6 +56,15 @@ class Sent(serializers.Serializer[Any]):
         values: dict[str, Any] = sent.validated_data
         return values
 
+    def get_fields(self) -> dict[str, Any]:
+        """Return the fields; texts are taken as they are sent, spaces around them included."""
+        fields: dict[str, Any] = super().get_fields()
+        for field in fields.values():
+            text = getattr(field, "child", field)
+            if isinstance(text, serializers.CharField):
+                text.trim_whitespace = False
+        return fields
+
     def to_internal_value(self, data: Any) -> Any:
         """Return what was sent, read. Raises ValidationError by field."""
         if not isinstance(data, Mapping):
