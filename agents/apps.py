@@ -9,7 +9,7 @@ from django.apps import AppConfig
 from django.core.checks import register
 
 from agents.contract import REGISTRY, refuse_conflicts
-from agents.names import KIND, Role
+from agents.names import ANALYSTS, KIND, Role
 from agents.routing import PARALLEL_ROLES
 from prompts.checks import prompts_fit
 
@@ -24,6 +24,7 @@ FOLDERS: dict[str, tuple[Role, ...]] = {
         Role.QUALITY,
     ),
     "agents.support": (Role.BILLING,),
+    "agents.analysis": ANALYSTS,
 }
 # What knowledge lets a model do, and what agents do when documents change.
 HOOKS = (

@@ -383,6 +383,7 @@ WORK: dict[str, Any] = {
     "route_hint": Route | None,
     "summary_update": SummaryUpdate,
     "state_updates": StateUpdates,
+    "agent_outputs": dict[Role, dict[str, Any]],  # what each specialist gave
 }
 
 # Written for people who read the trace: no agent, no table, no memory and no reply reads these.
@@ -403,6 +404,7 @@ TRACE = frozenset(
         "complexity_score",
         "vagueness_score",
         "context_structure",
+        "agent_outputs",
     }
 )
 

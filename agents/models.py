@@ -33,7 +33,7 @@ class Envelope(models.Model):
     step_count = models.PositiveIntegerField(default=0)
     process_count = models.PositiveIntegerField(default=0)
     total_processing_time = models.FloatField(default=0.0)  # seconds of work, waiting excluded
-    sender_role = models.CharField(max_length=16, blank=True)
+    sender_role = models.CharField(max_length=24, blank=True)
     target_role = models.JSONField(default=list)
     target_list = models.CharField(max_length=80)  # Redis stream of progress
     result_list = models.CharField(max_length=80)  # Redis stream of the final result
@@ -89,7 +89,7 @@ class Step(models.Model):
     )
     number = models.PositiveIntegerField()
     batch = models.PositiveIntegerField()  # Number of the step that asked for this one.
-    role = models.CharField(max_length=16, choices=choices(Role))
+    role = models.CharField(max_length=24, choices=choices(Role))
     stage = models.CharField(max_length=16)
     status = models.CharField(max_length=12, choices=Status, default=Status.READY)
     attempt = models.PositiveSmallIntegerField(default=0)
@@ -183,7 +183,7 @@ class Fault(models.Model):
     envelope = models.ForeignKey(
         Envelope, on_delete=models.CASCADE, null=True, blank=True, related_name="faults"
     )
-    role = models.CharField(max_length=16)
+    role = models.CharField(max_length=24)
     step_number = models.PositiveIntegerField(null=True, blank=True)
     summary = models.TextField()
     details = models.TextField(blank=True)
@@ -210,7 +210,7 @@ class ModelCall(models.Model):
         Envelope, on_delete=models.CASCADE, null=True, blank=True, related_name="model_calls"
     )
     step_number = models.PositiveIntegerField(null=True, blank=True)
-    role = models.CharField(max_length=16)
+    role = models.CharField(max_length=24)
     # Whose content the request holds: nobody else is served from it. Empty: nobody's.
     owner = models.CharField(max_length=200, blank=True)
     # The API key it was asked with, as far as budgets tell keys apart. Empty: without one.
@@ -299,7 +299,7 @@ class ToolRun(models.Model):
     round = models.PositiveSmallIntegerField(default=0)  # of the loop; 0: called by rules
     # The call of a model whose reply asked for it.
     model_call = models.ForeignKey(ModelCall, on_delete=models.SET_NULL, null=True, blank=True)
-    role = models.CharField(max_length=16)
+    role = models.CharField(max_length=24)
     tool = models.CharField(max_length=64)  # as the model called it; it may not exist
     # By name; of what could not be understood, the beginning as a text.
     arguments = models.JSONField(default=dict)

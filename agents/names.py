@@ -21,6 +21,14 @@ class Role(StrEnum):
     CLARIFICATION = "clarification"
     MEMORY = "memory"
     BILLING = "billing"
+    ORCHESTRATOR = "orchestrator"
+    EXTRACTOR = "extractor"
+    CLASSIFIER = "classifier"
+    REQUIREMENT_EXTRACTOR = "requirement_extractor"
+    COMPLIANCE = "compliance"
+    RISK_VERIFIER = "risk_verifier"
+    CITATION_AUDITOR = "citation_auditor"
+    GAP_SYNTHESIZER = "gap_synthesizer"
     FALLBACK = "fallback"
 
     @property
@@ -39,9 +47,21 @@ class Route(StrEnum):
 
     DOCUMENTATION = "documentation"
     BILLING = "billing"
+    ANALYSIS = "analysis"
     FALLBACK = "fallback"
 
 
+# Who works out a part of an analysis; the orchestrator plans their work and writes the answer.
+SPECIALISTS = (
+    Role.EXTRACTOR,
+    Role.CLASSIFIER,
+    Role.REQUIREMENT_EXTRACTOR,
+    Role.COMPLIANCE,
+    Role.RISK_VERIFIER,
+    Role.CITATION_AUDITOR,
+    Role.GAP_SYNTHESIZER,
+)
+ANALYSTS = (Role.ORCHESTRATOR, *SPECIALISTS)
 INSTANCES: dict[Role, int] = {
     Role.MANAGER: 1,
     Role.COMMAND: 1,
@@ -58,6 +78,7 @@ INSTANCES: dict[Role, int] = {
     Role.CLARIFICATION: 2,
     Role.MEMORY: 1,
     Role.BILLING: 2,
+    **dict.fromkeys(ANALYSTS, 2),
     Role.FALLBACK: 1,
 }
 
@@ -80,23 +101,29 @@ KIND: dict[Role, str] = {
             Role.CLARIFICATION,
             Role.MEMORY,
             Role.BILLING,
+            *ANALYSTS,
         ),
         "LLM",
     ),
 }
 # Roles that work on one route alone: where it is closed, nobody needs to listen for them.
-ONLY_ON_ROUTE: dict[Role, Route] = {Role.BILLING: Route.BILLING}
+ONLY_ON_ROUTE: dict[Role, Route] = {
+    Role.BILLING: Route.BILLING,
+    **dict.fromkeys(ANALYSTS, Route.ANALYSIS),
+}
+# Routes that cannot be opened yet.
+UNFINISHED = frozenset({Route.ANALYSIS})
 # Who asks language models: the LLM roles, and what is done for documents and for search.
 ENRICHMENT, EXPANSION = "enrichment", "expansion"
 MODEL_ASKERS = (*(role.value for role in Role if KIND[role] == "LLM"), ENRICHMENT, EXPANSION)
 
 # Who asks GEN_MODEL, by MODEL_PROFILE. What `balanced` leaves to rules costs most tokens for what
 # rules do nearly as well; without a translation other languages than the documents' find little.
+# Who analyses writes the answer: rules cannot judge.
+ANSWERERS = frozenset({Role.RESPONSE.value, Role.BILLING.value, *(role.value for role in ANALYSTS)})
 PROFILES: dict[str, frozenset[str]] = {
-    "answer": frozenset({Role.RESPONSE.value, Role.BILLING.value}),
-    "balanced": frozenset(
-        {Role.TRANSLATION.value, Role.RESPONSE.value, Role.QUALITY.value, Role.BILLING.value}
-    ),
+    "answer": ANSWERERS,
+    "balanced": ANSWERERS | {Role.TRANSLATION.value, Role.QUALITY.value},
     "full": frozenset(MODEL_ASKERS),
 }
 

@@ -16,7 +16,15 @@ from environs import Env, EnvError, EnvValidationError
 from marshmallow.validate import OneOf, Range
 
 from agents.llm.requests import Choice
-from agents.names import ENRICHMENT, EXPANSION, MODEL_ASKERS, PROFILES, Role, Route
+from agents.names import (
+    ANALYSTS,
+    ENRICHMENT,
+    EXPANSION,
+    MODEL_ASKERS,
+    PROFILES,
+    Role,
+    Route,
+)
 from agents.opening_hours import OpeningHours
 from knowledge.providers import API_KEY, BASE_URL, Provider, parse_model_name
 
@@ -26,6 +34,9 @@ DEFAULTS: dict[str, Choice] = {
     Role.RESPONSE: Choice(max_tokens=1500, temperature=0.2, timeout=60.0),
     Role.MEMORY: Choice(timeout=20.0),
     Role.BILLING: Choice(max_tokens=1500, timeout=60.0),
+    **dict.fromkeys(ANALYSTS, Choice(max_tokens=4000, temperature=0.2, timeout=120.0)),
+    Role.CLASSIFIER: Choice(max_tokens=2000, temperature=0.2, timeout=60.0),
+    Role.CITATION_AUDITOR: Choice(max_tokens=2000, temperature=0.2, timeout=60.0),
     ENRICHMENT: Choice(max_tokens=1500, timeout=60.0),
     EXPANSION: Choice(max_tokens=400, temperature=0.2, timeout=8.0),
 }

@@ -13,7 +13,7 @@ from environs import Env, EnvError
 from marshmallow.validate import Length, OneOf, Range
 
 from agents.llm.requests import Choice
-from agents.names import ENRICHMENT, INSTANCES, MODEL_ASKERS, Role, Route
+from agents.names import ENRICHMENT, INSTANCES, MODEL_ASKERS, UNFINISHED, Role, Route
 from assistant import appearance
 from assistant.environment import (
     WITHOUT_ENV_FILE,
@@ -213,6 +213,9 @@ try:
     http_address("OTEL_EXPORTER_OTLP_ENDPOINT", _collector)
     http_address("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", _collector_of_traces)
     check_sentry_dsn(SENTRY_DSN)
+    for _route in ROUTES:
+        if _route in UNFINISHED:
+            refuse("ROUTES", f"{_route!r} cannot be opened yet: it does not answer")
     refuse_no_route(ROUTES)
     refuse_hosts_with_more("ALLOWED_HOSTS", ALLOWED_HOSTS)
     refuse_hosts_with_more("FETCH_PRIVATE_HOSTS", FETCH_PRIVATE_HOSTS)

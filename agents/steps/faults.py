@@ -22,7 +22,7 @@ def record(
     fault = Fault.objects.create(
         code=f"new-{uuid.uuid4().hex[:24]}",
         envelope=envelope,
-        role=role[:16],
+        role=role[:24],
         step_number=step,
         summary=storable(f"{type(error).__name__}: {error}"[:2000]),
         details=storable("".join(traceback.format_exception(error))),

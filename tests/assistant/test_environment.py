@@ -11,7 +11,7 @@ import pytest
 from django.conf import LazySettings
 from environs import Env, EnvError
 
-from agents.names import MODEL_ASKERS, Role
+from agents.names import ANALYSTS, MODEL_ASKERS, Role
 from assistant import commandline
 from assistant.environment import (
     WITHOUT_ENV_FILE,
@@ -148,17 +148,17 @@ def test_a_profile_says_which_roles_ask_the_model_that_all_share() -> None:
     assert models_of(GEN_MODEL="a") == dict.fromkeys(MODEL_ASKERS, "a")
     assert models_of(GEN_MODEL="a", MODEL_PROFILE="full") == dict.fromkeys(MODEL_ASKERS, "a")
     assert models_of(GEN_MODEL="a", MODEL_PROFILE="answer") == {
-        "response": "a", "billing": "a",
+        "response": "a", "billing": "a", **dict.fromkeys(ANALYSTS, "a"),
     }  # fmt: skip
     assert {*models_of(GEN_MODEL="a", MODEL_PROFILE="balanced")} == {
-        "translation", "response", "quality", "billing",
+        "translation", "response", "quality", "billing", *ANALYSTS,
     }  # fmt: skip
 
 
 def test_a_roles_own_model_comes_before_the_profile() -> None:
     own = {"ROUTER_MODEL": "b", "RESPONSE_MODEL": "none"}
     assert models_of(GEN_MODEL="a", MODEL_PROFILE="answer", **own) == {
-        "router": "b", "billing": "a",
+        "router": "b", "billing": "a", **dict.fromkeys(ANALYSTS, "a"),
     }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from agents.llm.cost import rates
 from agents.llm.outcomes import Outcome
 from agents.llm.speed import advice
 from agents.llm.trial import Trial, try_model, widest_choices
-from agents.names import MODEL_ASKERS, PROFILES
+from agents.names import ANALYSTS, MODEL_ASKERS, PROFILES
 from knowledge.providers import parse_model_name
 
 NO_MODEL = "No model is set: every role works by its own rules. Set GEN_MODEL to have one."
@@ -61,7 +61,9 @@ class Command(BaseCommand):
 
 def _askers() -> str:
     asked = PROFILES[settings.MODEL_PROFILE]
-    names = "every role asks" if asked == {*MODEL_ASKERS} else f"{', '.join(sorted(asked))} ask"
+    others = ", ".join(sorted(asked - {*ANALYSTS}))
+    every = asked == {*MODEL_ASKERS}
+    names = "every role asks" if every else f"{others} and the roles of analysis ask"
     return f"{names} GEN_MODEL unless a setting of its own says otherwise."
 
 
