@@ -6,7 +6,7 @@ from django.conf import settings
 
 from agents.attributes import Passage, SourceReference
 from agents.contract import View, Writes, agent
-from agents.documentation.passages import fitting, heading
+from agents.documentation.passages import fitting, heading, referenced
 from agents.names import Role
 from prompts.prompt import Block, marked
 
@@ -36,7 +36,7 @@ def assemble(view: Material) -> Writes:
     The question comes last: in English, and as the user wrote it where that differs.
     """
     passages = fitting(view.search_results, settings.MAX_CONTEXT_LENGTH)
-    references = [_reference(f"C{number}", p) for number, p in enumerate(passages, start=1)]
+    references = [referenced(f"C{number}", p) for number, p in enumerate(passages, start=1)]
     question = view.canonical_question or view.text
     blocks = [
         Block("passages", "\n\n".join(map(_listed, passages, references))),
@@ -57,13 +57,6 @@ def assemble(view: Material) -> Writes:
             "language": view.language,
         },
     }
-
-
-def _reference(marker: str, passage: Passage) -> SourceReference:
-    shared = passage.model_dump(exclude={"language", "cosine", "score"})
-    # A cosine may be a little more than 1, and below 0, which says as little as 0.
-    score = None if passage.cosine is None else min(1.0, max(0.0, passage.cosine))
-    return SourceReference(marker=marker, score=score, **shared)
 
 
 def _listed(passage: Passage, reference: SourceReference) -> str:

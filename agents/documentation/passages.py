@@ -41,6 +41,17 @@ def heading(passage: Passage | SourceReference) -> str:
     return " > ".join(part for part in (passage.title, passage.section) if part)
 
 
+def referenced(marker: str, passage: Passage) -> SourceReference:
+    """Return a passage as what a marker of an answer stands for."""
+    shared = passage.model_dump(exclude={"language", "cosine", "score"})
+    return SourceReference(marker=marker, score=unit(passage.cosine), **shared)
+
+
+def unit(cosine: float | None) -> float | None:
+    """Return a cosine within 0 and 1; it may be a little more, and below 0 says as little as 0."""
+    return None if cosine is None else min(1.0, max(0.0, cosine))
+
+
 def with_heading(reference: SourceReference) -> str:
     """The text of a passage below its heading, which a statement may take for granted."""
     return f"# {heading(reference)}\n\n{reference.text}"
