@@ -36,7 +36,11 @@ HOOKS = (
 # Declare prompts, which are checked, and no role imports them.
 PROMPTS = ("agents.llm.trial", "agents.llm.speed", "agents.tools.loop")
 # Declare the tools that roles may have called.
-TOOLS = ("agents.support.billing_tools",)
+TOOLS = (
+    "agents.analysis.document_tools",
+    "agents.analysis.comparison_tools",
+    "agents.support.billing_tools",
+)
 
 
 class AgentsConfig(AppConfig):

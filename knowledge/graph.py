@@ -11,9 +11,9 @@ from django.conf import settings
 from django.db import connection
 
 from knowledge.chunking import Part
-from knowledge.collections import collections_named
 from knowledge.models import Chunk, Collection, Document, Entity, EntityName, Relation
 from knowledge.parsing import Page
+from knowledge.search.scope import scope_of
 
 LONGEST_NAME, LONGEST_KIND, LONGEST_PREDICATE = 200, 40, 80
 APART = re.compile(r"[\W_]+")
@@ -27,12 +27,16 @@ WITH asked AS (
     SELECT DISTINCT entity.id FROM knowledge_entityname AS name
         JOIN knowledge_entity AS entity ON entity.id = name.entity_id
     WHERE entity.collection_id = ANY(%(collections)s) AND {condition}
+), seen AS (
+    SELECT id FROM knowledge_document AS document
+    WHERE collection_id = ANY(%(collections)s) AND {visible}
 )
 SELECT subject.name, subject.kind, predicate, object.name, object.kind, valid_from, valid_to,
     relation.document_id, chunk_id
 FROM knowledge_relation AS relation
     JOIN knowledge_entity AS subject ON subject.id = relation.subject_id
     JOIN knowledge_entity AS object ON object.id = relation.object_id
+    JOIN seen ON seen.id = relation.document_id
 WHERE (subject_id IN (SELECT id FROM asked) OR object_id IN (SELECT id FROM asked))
     AND (%(at)s::date IS NULL OR (
         coalesce(valid_from, '-infinity') <= %(at)s::date
@@ -111,23 +115,21 @@ def graph_search(
     query: str | Sequence[str],
     *,
     collections: Sequence[str] = (),
+    languages: Sequence[str] = (),
+    audience: str = "",
     at: date | None = None,
     limit: int = LIMIT,
 ) -> list[FoundRelation]:
     """Return at most `limit` relations of the things that are asked for.
 
     `query` is a question, whose words are looked up among all names, or a list of names.
-    `collections` as for `knowledge.search`; `at` leaves out what does not hold on that day.
-    Raises UnknownCollection.
+    `collections`, `languages` and `audience` are as for `knowledge.search`; `at` leaves out what
+    does not hold on that day. Raises UnknownCollection.
     """
-    if collections:
-        ids = [collection.pk for collection in collections_named(collections)]
-    else:
-        usual = Collection.objects.filter(only_by_name=False)
-        ids = list(usual.values_list("pk", flat=True))
+    scope = scope_of(collections, languages, audience)
     is_question = isinstance(query, str)
-    values: dict[str, Any] = {
-        "collections": ids,
+    values: dict[str, Any] = scope.values | {
+        "collections": scope.collections,
         "keys": [] if is_question else [key(name) for name in query],
         "question": key(query) if isinstance(query, str) else "",
         "shortest": SHORTEST_IN_QUESTION,
@@ -136,7 +138,8 @@ def graph_search(
     }
     with connection.cursor() as cursor:
         condition = IN_QUESTION if is_question else BY_NAME
-        cursor.execute(SEARCH.format(condition=condition), values)
+        visible = scope.condition or "TRUE"
+        cursor.execute(SEARCH.format(condition=condition, visible=visible), values)
         return [FoundRelation(*row) for row in cursor.fetchall()]
 
 

@@ -98,6 +98,15 @@ def language(content: str) -> str:
     return best if chances.get(best, 0) >= SURE else DEFAULT
 
 
+def surely(text: str) -> str:
+    """Return the language of a text where that is beyond doubt; else nothing."""
+    plain = prose(text)
+    chances = probabilities(plain)
+    best = likeliest(chances)
+    is_sure = len(pieces(plain)) >= FEWEST and chances.get(best, 0) >= FOREIGN
+    return best if is_sure else ""
+
+
 def is_no_language(text: str) -> bool:
     """Whether the words of a text are not surely of any language.
 

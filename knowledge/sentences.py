@@ -13,7 +13,7 @@ QUOTE = re.compile(r"^\s*>\s?")
 # Western sentences end before white space, Chinese and Japanese ones need none. A dash may come
 # before what somebody says.
 END = re.compile(
-    r"""(?<![.!?…])[.!?…]++["'”\u2019»)\]*_]*+\s++(?=(?:[\u2013\u2014-]\s*)?["'“\u2018«(\[*_`¿¡]*(?:`|[^\W_a-zà-ÿ\u0430-\u044f]))|[。\uff01\uff1f]+[”\u2019」』\uff09]*\s*"""
+    r"""(?<![.!?…])[.!?…]++["'”\u2019»)\]*_]*+\s++(?=(?:[\u2013\u2014-]\s*)?["'“„\u2018«(\[*_`¿¡]*(?:`|[^\W_a-zà-ÿ\u0430-\u044f]))|[。\uff01\uff1f]+[”\u2019」』\uff09]*\s*"""
 )
 # Who types a message begins sentences with small letters too, and ends them with the line.
 TYPED_END = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])\s+|\n+")

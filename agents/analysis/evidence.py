@@ -12,12 +12,14 @@ from typing import Any
 from agents.attributes import Evidence, SourceReference
 from agents.documentation import passages
 from agents.models import ToolRun
-from agents.tools.tool import ToolOutcome
+from agents.tools.tool import ToolOutcome, as_json, excerpt
 from knowledge.search import Passage
 
 # Under which a tool gives its passages; whatever else it says names them by their ids.
 PASSAGES = "passages"
 ID = re.compile(r"\bp[0-9a-f]{8}\b")
+# A line of a passage that looks like the beginning of the next one.
+OTHERS_ID = re.compile(r"^([ \t]*)\[(?=p[0-9a-f]{8}\])", re.MULTILINE)
 IN_BRACKETS = re.compile(r"\[\s*(p[0-9a-f]{8}(?:\s*[,;]\s*p[0-9a-f]{8})*)\s*\]")
 
 
@@ -66,6 +68,22 @@ def merged(one: Mapping[str, Evidence], other: Mapping[str, Evidence]) -> dict[s
 
 def _score(evidence: Evidence) -> float:
     return -1.0 if evidence.score is None else evidence.score
+
+
+def as_told(result: Mapping[str, Any]) -> str:
+    """Return what a model is told of passages: each under its id, a long one by its two ends.
+
+    What else a tool says comes first, as JSON, and is shortened like any other result.
+    """
+    more = {name: value for name, value in result.items() if name != PASSAGES}
+    given = map(Evidence.model_validate, result.get(PASSAGES, ()))
+    return "\n\n".join([*([as_json(more)] if more else []), *map(_told, given)])
+
+
+def _told(evidence: Evidence) -> str:
+    place = " > ".join(part for part in (evidence.title, evidence.section) if part)
+    text = OTHERS_ID.sub(r"\1\\[", excerpt(evidence.text))
+    return f"[{evidence.id}] {place} (document {evidence.document_id})\n{text}"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Message, Reply, ToolCall
 from agents.models import ToolRun
-from agents.tools.tool import TOOLS, Effect, ToolOutcome
+from agents.tools.tool import TOOLS, Effect, ToolOutcome, as_json, excerpt
 from agents.tools.toolbox import LONGEST_ARGUMENTS, at_hand
 from agents.words import Phrase
 from prompts.prompt import Prompt, marked
@@ -24,9 +24,6 @@ ROUNDS = 10
 FRUITLESS = 3
 # Of the calls in one reply, the model hears of so many; it wrote the others in vain.
 MOST_HEARD = 32
-# What a model is shown of a result: its beginning and its end.
-LONGEST_OBSERVATION = 1500  # characters
-BEGINNING, END = 0.6, 0.35
 # What a call comes to that is not refused before.
 MADE = frozenset({ToolOutcome.OK, ToolOutcome.EXECUTION, ToolOutcome.TIMEOUT})
 ENOUGH = Prompt("_enough", "reason")
@@ -158,14 +155,6 @@ def observation(run: ToolRun) -> str:
     """Return what a model is told of a call: its result marked as data, or what went wrong."""
     if run.outcome != ToolOutcome.OK:
         return excerpt(run.error)
-    text = run.result if isinstance(run.result, str) else json.dumps(run.result, ensure_ascii=False)
+    told = TOOLS[run.tool].told if run.tool in TOOLS else as_json
     before = "Done once already in this turn, not again; it came to: " if run.repeats else ""
-    return before + marked("result", excerpt(text))
-
-
-def excerpt(text: str, most: int = LONGEST_OBSERVATION) -> str:
-    """Return a text of at most so many characters whole, of a longer one its two ends."""
-    if len(text) <= most:
-        return text
-    head, tail = round(BEGINNING * most), round(END * most)
-    return f"{text[:head]}\n[… {len(text) - head - tail:,} characters left out …]\n{text[-tail:]}"
+    return before + marked("result", told(run.result))

@@ -1,6 +1,7 @@
 """Tool: a function that a model may have called, with the shape of its arguments and who may."""
 
 import inspect
+import json
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,9 @@ from agents.names import Role
 # As OpenAI's chat API wants names of functions.
 NAME = re.compile(r"^[a-z][a-z0-9_]{0,63}\Z")
 NO_LIMIT = float("inf")
+# What a model is shown of a result: its beginning and its end.
+LONGEST_OBSERVATION = 1500  # characters
+BEGINNING, END = 0.6, 0.35
 
 
 class ToolOutcome(StrEnum):
@@ -80,6 +84,7 @@ class Finding:
 
 
 Function = Callable[[Any, Caller], Any]
+Told = Callable[[Any], str]
 F = TypeVar("F", bound=Function)
 
 
@@ -96,6 +101,7 @@ class Tool:
     critical: bool
     where: Callable[[], Effect]
     identity: tuple[str, ...]
+    told: Told
 
     @property
     def effect(self) -> Effect:
@@ -129,13 +135,16 @@ def tool(
     critical: bool = False,
     effect: Effect | Callable[[], Effect] = Effect.NONE,
     identity: Sequence[str] = (),
+    told: Told | None = None,
 ) -> Callable[[F], F]:
     """Declare the decorated function of (arguments, caller) as a tool under its own name.
 
     It may take `timeout` seconds for each attempt, of which there are `retries` more after one that
     failed. The failure of a `critical` one is told to the user. What has an `effect` does it once
     in a turn for equal arguments; equal in those of `identity`, if any are named. Where a setting
-    decides what that is, `effect` is a function that says so. Raises ContractError for what cannot
+    decides what that is, `effect` is a function that says so. `told` writes down for a model what
+    the tool returned, as JSON values; without it, they are written as JSON, and a long text keeps
+    its two ends. Raises ContractError for what cannot
     be a tool, which stops the start.
     """
 
@@ -152,6 +161,7 @@ def tool(
             critical,
             (lambda: effect) if isinstance(effect, Effect) else effect,
             tuple(identity),
+            told or as_json,
         )
         _check(declared)
         if name in TOOLS:
@@ -161,6 +171,19 @@ def tool(
         return function
 
     return declare
+
+
+def as_json(result: Any) -> str:
+    """Return what a model is told of a result: its JSON, of a longer one its two ends."""
+    return excerpt(result if isinstance(result, str) else json.dumps(result, ensure_ascii=False))
+
+
+def excerpt(text: str, most: int = LONGEST_OBSERVATION) -> str:
+    """Return a text of at most so many characters whole, of a longer one its two ends."""
+    if len(text) <= most:
+        return text
+    head, tail = round(BEGINNING * most), round(END * most)
+    return f"{text[:head]}\n[… {len(text) - head - tail:,} characters left out …]\n{text[-tail:]}"
 
 
 def tools_of(role: str) -> list[Tool]:

@@ -1,6 +1,6 @@
 """Search: the passages that could answer a question, from several levels made one ranking."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 from django.conf import settings
@@ -9,13 +9,15 @@ from knowledge.search import cache, expansion, explainer, results, typos
 from knowledge.search.confidence import Verdict, judge, lead
 from knowledge.search.explanation import Explanation, Wording
 from knowledge.search.languages import across
-from knowledge.search.levels import WeighedChunks, weigh
+from knowledge.search.levels import WEIGHTS, WeighedChunks, weigh
 from knowledge.search.results import (
     Passage,
     Quality,
     SearchResult,
     Surroundings,
+    beside,
     neighbours,
+    passages_of,
     whole_sections,
 )
 from knowledge.search.scope import Scope, scope_of
@@ -29,8 +31,9 @@ __all__ = [
     "Quality",
     "SearchResult",
     "Surroundings",
-    "find",
+    "beside",
     "neighbours",
+    "passages_of",
     "search",
     "whole_sections",
 ]
@@ -44,6 +47,8 @@ def search(
     alternative: str = "",
     languages: Sequence[str] = (),
     audience: str = "",
+    documents: Sequence[str] = (),
+    weights: Mapping[str, float] = WEIGHTS,
     spoken: str = "",
     explain: bool = False,
     reuse: str = "",
@@ -52,7 +57,9 @@ def search(
 
     `collections` are names; none means all but those that are only searched by name.
     `alternative` is a second wording that counts beside the first. `languages` are tags like "de";
-    `audience` is one that documents name, and those that name none are for all. `spoken` is the
+    `audience` is one that documents name, and those that name none are for all. `documents` are the
+    ids of those that may be found; none means all. `weights` is what each level counts, for who
+    wants one of them alone: see `levels.WEIGHTS`. `spoken` is the
     language the question is in, where that is known: see `languages.across`. Where the embedding
     model fails only words are compared, and `error` of the result says so. `explain` adds what was
     considered, and takes longer. `reuse` names an owner: it takes what an equal search of theirs
@@ -62,7 +69,7 @@ def search(
     """
     milliseconds: Milliseconds = {}
     with timed(milliseconds, "scope"):
-        scope = scope_of(collections, languages, audience)
+        scope = scope_of(collections, languages, audience, documents)
         if spoken and settings.CROSS_LINGUAL:
             scope = across(scope, spoken)
     with timed(milliseconds, "typos"):
@@ -71,13 +78,21 @@ def search(
     question = typos.corrected(question, replaced)
     wordings, expansion_note = expansion.wordings(question, alternative, scope)
     count = limit or settings.SEARCH_RESULTS_LIMIT
-    key = cache.cache_key(wordings, scope, count, reuse) if reuse and not explain else ""
+    is_usual = weights is WEIGHTS and not explain
+    key = cache.cache_key(wordings, scope, count, reuse) if reuse and is_usual else ""
     result = cache.get(key, milliseconds)
     if result is None:
         with timed(milliseconds, "embedding"):
-            vectors, error = encode(wordings, scope.models)
+            compared = scope.models if weights.keys() - {"keyword"} else ()
+            vectors, error = encode(wordings, compared)
         result = search_with_vectors(
-            wordings, vectors, scope, limit=count, explain=explain, milliseconds=milliseconds
+            wordings,
+            vectors,
+            scope,
+            limit=count,
+            weights=weights,
+            explain=explain,
+            milliseconds=milliseconds,
         )
         result = replace(result, error=error, stats=result.stats | {"cached": False})
         cache.put(key, result)
@@ -91,12 +106,13 @@ def search_with_vectors(
     scope: Scope,
     *,
     limit: int,
+    weights: Mapping[str, float] = WEIGHTS,
     explain: bool = False,
     milliseconds: Milliseconds,
 ) -> SearchResult:
     """Return the passages for wordings whose vectors are known."""
     with one_transaction():
-        weighed = weigh(wordings, vectors, scope, milliseconds)
+        weighed = weigh(wordings, vectors, scope, milliseconds, weights)
         with timed(milliseconds, "selection"):
             best, cosines = weighed.best(), weighed.cosines()
             selection = select(weighed, best, limit)

@@ -18,7 +18,7 @@ def fuse(levels: Mapping[str, Scores], weights: Mapping[str, float]) -> Scores:
     what tells how far a level can be trusted with this question. Each level holds a score per
     candidate, NaN where it knows none; that counts as the lowest it knows.
     """
-    weighted = [weights[level] * fill_missing(scores) for level, scores in levels.items()]
+    weighted = [weights.get(level, 0.0) * fill_missing(scores) for level, scores in levels.items()]
     return np.asarray(np.sum(weighted, axis=0), dtype=np.float64)
 
 

@@ -75,11 +75,16 @@ class WeighedChunks:
 
 
 def weigh(
-    wordings: Sequence[Wording], vectors: WordingVectors, scope: Scope, milliseconds: Milliseconds
+    wordings: Sequence[Wording],
+    vectors: WordingVectors,
+    scope: Scope,
+    milliseconds: Milliseconds,
+    weights: Mapping[str, float] = WEIGHTS,
 ) -> WeighedChunks:
     """Ask the levels; those that compare vectors only where there are any.
 
-    Adds to `milliseconds` what each step took. While PostgreSQL is at one thing, this does another.
+    What a level says counts by its weight; of one without, not at all. Adds to `milliseconds` what
+    each step took. While PostgreSQL is at one thing, this does another.
     """
     with one_transaction():
         with timed(milliseconds, "keyword"):
@@ -101,28 +106,32 @@ def weigh(
             parts, spaces = vector.parse_spaces(space_queries, vectors)
             shares = words.scores([each.chunk for each in parts], impacts)
             levels = {"keyword": shares} | vector_levels(spaces, len(parts))
-            scores = combine(levels, wordings, spaces)
+            scores = combine(levels, wordings, spaces, weights)
     return WeighedChunks(parts, wordings, levels, scores, spaces)
 
 
 def combine(
-    levels: Mapping[str, Scores], wordings: Sequence[Wording], spaces: Sequence[Space]
+    levels: Mapping[str, Scores],
+    wordings: Sequence[Wording],
+    spaces: Sequence[Space],
+    level_weights: Mapping[str, float],
 ) -> Scores:
     """Return a score per chunk, of all levels and wordings, each by its weight.
 
-    Cosines count as they are once the wordings have moved towards what would be best without that.
+    Cosines count as they are once the wordings have moved towards what would be best without that,
+    unless levels are asked by themselves.
     """
     weights = [wording.weight for wording in wordings]
     over_levels = {level: over_wordings(rows, weights, level) for level, rows in levels.items()}
-    scores = fuse(over_levels, WEIGHTS)
-    if not spaces:
+    scores = fuse(over_levels, level_weights)
+    if not spaces or level_weights is not WEIGHTS:
         return scores
     moved_cosines = [
         space.spread(space.scale * space.moved(scores), len(scores)) for space in spaces
     ]
     return fuse(
         over_levels | {"semantic": over_wordings(interleave(moved_cosines), weights, "semantic")},
-        WEIGHTS,
+        level_weights,
     )
 
 

@@ -161,6 +161,26 @@ def neighbours(chunks: Iterable[int], *, distance: int = 1) -> dict[int, Surroun
     }
 
 
+def beside(chunk: int, distance: int) -> list[Passage]:
+    """Return the chunk with this id and what stands beside it, in the order of the document.
+
+    As `neighbours` has it; nothing for a chunk there is not.
+    """
+    places = dict(Chunk.objects.filter(pk=chunk).values_list("document", "number"))
+    ids: list[int] = []
+    for document, number in places.items():
+        span = (number - distance, number + distance)
+        rows = Chunk.objects.filter(document=document, number__range=span).order_by("number")
+        ids += rows.values_list("pk", flat=True)
+    return passages_of(ids)
+
+
+def passages_of(chunks: Sequence[int]) -> list[Passage]:
+    """Return the chunks with these ids that are there, in this order; nothing says how near."""
+    candidates = load(chunks)
+    return [candidates[each].passage(0.0, None) for each in chunks if each in candidates]
+
+
 # Characters that two chunks must share for one to open with the end of the other: less happens by
 # chance.
 LEAST_OVERLAP = 12

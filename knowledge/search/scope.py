@@ -33,6 +33,7 @@ FROM knowledge_document AS document WHERE collection_id = ANY(%(collections)s::b
 # What a document must meet; one written for nobody in particular is for every audience.
 LANGUAGE = "ARRAY[language::text, split_part(language, '-', 1)] && %(languages)s::text[]"
 AUDIENCE = "audience IN ('', %(audience)s::text)"
+DOCUMENTS = "document.id = ANY(%(documents)s::text[])"
 
 
 class CollectionInfo(NamedTuple):
@@ -66,6 +67,7 @@ class Scope:
     bars: dict[int, Bar]  # of each collection by its id
     languages: list[str] = field(default_factory=list)
     audience: str = ""
+    documents: list[str] = field(default_factory=list)  # ids; empty: all
 
     @property
     def collections(self) -> list[int]:
@@ -80,7 +82,11 @@ class Scope:
     @property
     def condition(self) -> str:
         """What the columns of a document must meet, in SQL; empty without filters."""
-        conditions = [(LANGUAGE, bool(self.languages)), (AUDIENCE, bool(self.audience))]
+        conditions = [
+            (LANGUAGE, bool(self.languages)),
+            (AUDIENCE, bool(self.audience)),
+            (DOCUMENTS, bool(self.documents)),
+        ]
         return " AND ".join(condition for condition, is_asked in conditions if is_asked)
 
     @property
@@ -90,15 +96,23 @@ class Scope:
             "collections": array_literal(self.collections),
             "languages": self.languages,
             "audience": self.audience,
+            "documents": self.documents,
         }
 
     def unfiltered(self) -> "Scope":
         """Return the scope without its filters."""
-        return replace(self, languages=[], audience="")
+        return replace(self, languages=[], audience="", documents=[])
 
 
-def scope_of(names: Sequence[str], languages: Sequence[str] = (), audience: str = "") -> Scope:
+def scope_of(
+    names: Sequence[str],
+    languages: Sequence[str] = (),
+    audience: str = "",
+    documents: Sequence[str] = (),
+) -> Scope:
     """Return the scope of the named collections; when none is named, of all but those apart.
+
+    `documents` are ids; without any, all documents are meant.
 
     Raises UnknownCollection, which lists those that exist.
     """
@@ -120,6 +134,7 @@ def scope_of(names: Sequence[str], languages: Sequence[str] = (), audience: str 
         bars={collection.id: collection.bar for collection in selected},
         languages=[collection.lower() for collection in languages],
         audience=audience,
+        documents=list(documents),
     )
     return narrow(scope) if scope.condition else scope
 

@@ -14,8 +14,8 @@ from agents.models import ModelCall, ToolRun
 from agents.steps.records import Claim
 from agents.tools import loop
 from agents.tools import toolbox as toolbox_module
-from agents.tools.loop import Answer, excerpt
-from agents.tools.tool import TOOLS
+from agents.tools.loop import Answer
+from agents.tools.tool import TOOLS, excerpt
 from agents.tools.toolbox import Toolbox
 from prompts.prompt import Prompt
 from tests.agents.tools.bench import Bench, again, asks, effects, model_at, outcomes, want
