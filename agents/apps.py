@@ -8,8 +8,9 @@ from importlib import import_module
 from django.apps import AppConfig
 from django.core.checks import register
 
-from agents.contract import REGISTRY, refuse_conflicts
-from agents.names import ANALYSTS, KIND, Role
+from agents.attributes import REDUCERS
+from agents.contract import REGISTRY, refuse_conflicts, refuse_unfit
+from agents.names import ANALYSTS, KIND, SPECIALISTS, Role
 from agents.routing import PARALLEL_ROLES
 from prompts.checks import prompts_fit
 
@@ -58,7 +59,9 @@ class AgentsConfig(AppConfig):
         for role in Role:
             if KIND[role] == "LLM" and REGISTRY[role].work is None:
                 raise LookupError(f"{role} has no way to work without a model")
+        refuse_unfit(REDUCERS)
         refuse_conflicts(PARALLEL_ROLES)
+        refuse_conflicts(SPECIALISTS)
         for name in HOOKS:
             import_module(name).register()
         for name in (*PROMPTS, *TOOLS):

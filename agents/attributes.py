@@ -9,7 +9,9 @@ from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from typing_extensions import TypedDict
 
+from agents.analysis.shapes import Output, Plan, QueryType, Request, Shortcoming
 from agents.names import Role, Route, Status
+from agents.reducer import Reducer
 
 Unit = Annotated[float, Field(ge=0, le=1)]
 LANGUAGE = re.compile(r"^[a-z]{2,3}(-[a-z]{2,4})?$")
@@ -335,6 +337,8 @@ BOOKKEEPING: dict[str, Any] = {
     "tried_searches": list[TriedSearch],
     "quality_returns": Annotated[int, Field(ge=0)],
     "best_answer": dict[str, Any],
+    "plan_step": Annotated[int, Field(ge=0)],  # steps of the plan that were sent for
+    "extra_rounds": Annotated[int, Field(ge=0)],  # of specialists, beyond the plan
     "enabled_routes": list[Route],
     "mode": Literal["model", "extractive", "mixed"],
     "outcome": Status,
@@ -368,9 +372,7 @@ WORK: dict[str, Any] = {
     "route": Route,
     "route_confidence": Unit,
     "route_analysis": str,
-    "query_type": Literal[
-        "simple_search", "cross_doc", "compliance", "risk", "synthesis", "reporting", "unknown"
-    ],
+    "query_type": QueryType,
     "complexity_score": Annotated[int, Field(ge=0, le=100)],
     "vagueness_score": Unit,
     "clarifying_questions": list[str],
@@ -403,7 +405,28 @@ WORK: dict[str, Any] = {
     "route_hint": Route | None,
     "summary_update": SummaryUpdate,
     "state_updates": StateUpdates,
-    "agent_outputs": dict[Role, dict[str, Any]],  # what each specialist gave
+    "analysis_plan": Plan,
+    "analysis_request": Request,
+    "synthesis_report": dict[str, Any],
+    # What specialists write, also those that work at the same time.
+    "agent_outputs": dict[Role, Output],
+    "evidence": dict[str, Evidence],  # the passages that they name, by id
+    "analysis_target": str,  # the law, policy or contract that things are measured by
+    "gravest": Annotated[int, Field(ge=0, le=4)],  # of what was found: 0 nothing, 4 critical
+    "documents_read": list[str],  # ids of those whose passages were named
+    "shortcomings": list[Shortcoming],  # what could not be done, and why
+    "is_incomplete": bool,
+}
+
+# How what is written at the same time becomes one value; all else only one agent may write.
+REDUCERS: dict[str, Reducer] = {
+    "agent_outputs": Reducer.MERGE_DICT,
+    "evidence": Reducer.MERGE_DICT,
+    "analysis_target": Reducer.KEEP_FIRST,
+    "gravest": Reducer.TAKE_MAX,
+    "documents_read": Reducer.UNIQUE_LIST,
+    "shortcomings": Reducer.CONCATENATE,
+    "is_incomplete": Reducer.OR,
 }
 
 # Written for people who read the trace: no agent, no table, no memory and no reply reads these.
@@ -424,7 +447,7 @@ TRACE = frozenset(
         "complexity_score",
         "vagueness_score",
         "context_structure",
-        "agent_outputs",
+        "synthesis_report",
     }
 )
 

@@ -2,14 +2,24 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agents.attributes import ADAPTERS, BOOKKEEPING, MEMORY, SHAPES, TRACE, UNIVERSAL, WORK
+from agents.attributes import (
+    ADAPTERS,
+    BOOKKEEPING,
+    MEMORY,
+    REDUCERS,
+    SHAPES,
+    TRACE,
+    UNIVERSAL,
+    WORK,
+)
 from agents.errors import ContractError, UndeclaredRead
 from agents.llm.outcomes import ModelFailure
 from agents.names import INSTANCES, KIND, Role
+from agents.reducer import TAKEN, Reducer
 
 if TYPE_CHECKING:
     # Needs the tables of the database, which are not there yet when agents are declared.
@@ -217,17 +227,31 @@ def _register(agent: Agent[V]) -> Agent[V]:
 
 
 def refuse_conflicts(parallel: tuple[Role, ...]) -> None:
-    """Raise ContractError when two agents that run at the same time write the same attribute."""
+    """Raise ContractError when two agents that run at the same time write the same attribute.
+
+    They may where a reducer says what becomes of it.
+    """
     writers: dict[str, Role] = {}
     for role in parallel:
         for name in REGISTRY[role].contract.writes:
-            if name in UNIVERSAL:
+            if name in UNIVERSAL or name in REDUCERS:
                 continue
             if name in writers:
                 raise ContractError(
-                    f"{writers[name]} and {role} run in parallel and both write {name!r}"
+                    f"{writers[name]} and {role} run in parallel and both write {name!r}, "
+                    "which has no reducer"
                 )
             writers[name] = role
+
+
+def refuse_unfit(reducers: Mapping[str, Reducer]) -> None:
+    """Raise ContractError for a reducer of what no agent writes, or that it cannot work with."""
+    for name, reducer in reducers.items():
+        if name not in WORK:
+            raise ContractError(f"{name!r} has a reducer, and no agent may write it")
+        shape = get_origin(SHAPES[name]) or SHAPES[name]
+        if shape not in TAKEN[reducer]:
+            raise ContractError(f"{name!r} is {SHAPES[name]}, with which {reducer} cannot work")
 
 
 class ContractRow(BaseModel):

@@ -13,11 +13,12 @@ from django.dispatch import Signal
 from django.utils.timezone import now
 
 from agents.attributes import ADAPTERS, MEMORY, Persona
+from agents.decision import ANSWER, Stage
 from agents.errors import AgentError
 from agents.llm.stops import stop_command
 from agents.models import Envelope, Step
 from agents.names import Role, Status
-from agents.routing import ANSWER, Stage, overdue
+from agents.routing import overdue
 from agents.steps import faults
 from agents.steps.doorbell import ring_command
 from agents.steps.events import event_commands, publish, send

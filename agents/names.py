@@ -111,8 +111,6 @@ ONLY_ON_ROUTE: dict[Role, Route] = {
     Role.BILLING: Route.BILLING,
     **dict.fromkeys(ANALYSTS, Route.ANALYSIS),
 }
-# Routes that cannot be opened yet.
-UNFINISHED = frozenset({Route.ANALYSIS})
 # Who asks language models: the LLM roles, and what is done for documents and for search.
 ENRICHMENT, EXPANSION = "enrichment", "expansion"
 MODEL_ASKERS = (*(role.value for role in Role if KIND[role] == "LLM"), ENRICHMENT, EXPANSION)

@@ -5,113 +5,34 @@ the turn ends. Nothing else routes. Agents propose (a route, a verdict); this ta
 and only over values that were validated when they were written.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
 
+from agents.analysis.shapes import Plan, Request
 from agents.attributes import DECLINING_REASONS, RefundForm
+from agents.decision import ANSWER, Decision, Payload, Stage, clarify, end, send
 from agents.names import Role, Route, Status
 from agents.support.dialogue.replies import answers
 from agents.words import Phrase
 
-
-class Stage(StrEnum):
-    """What the turn was waiting for when the manager is called."""
-
-    START = "start"
-    COMMAND = "command"
-    LANG = "lang"
-    TRANSLATION = "translation"
-    ESSENCE = "essence"
-    INTAKE = "intake"
-    GUARDRAILS = "guardrails"
-    ROUTER = "router"
-    SEARCH = "search"
-    EVALUATOR = "evaluator"
-    AUGMENTATION = "augmentation"
-    RESPONSE = "response"
-    QUALITY = "quality"
-    CLARIFICATION = "clarification"
-    BILLING = "billing"
-    FALLBACK = "fallback"
-
-
-Payload = Mapping[str, Any]
-
 # Work at the same time; what they write may not overlap.
 PARALLEL_ROLES = (Role.GUARDRAILS, Role.ROUTER, Role.SEARCH, Role.MEMORY)
-# What is forgotten when a question is declined, and when no answer stands.
-RESULTS_OF_INTAKE = ("search_results", "search_context", "search_stats", "search_quality", "route")
 # What who leaves hears, beside a goodbye.
 PARTING = {"thanks": Phrase.THANKED, "giving_up": Phrase.GIVEN_UP}
 # So sure the router must be to send away what search answers.
 SURE_ROUTE = 0.7
-ANSWER = (
-    "response",
-    "citations_used",
-    "sources_used",
-    "quality_score",
-    "answer_worth",
-    "generation_confidence",
-    "answer_form",
-    "suggested_actions",
-)
 # What was found to be missing in passages, and wrong with what was made of them.
 FINDINGS = ("evaluation", "limitations", "quality_analysis")
 # An answer that is worth so much less than the one before it is not sent instead, whoever approves
 # it. By their nearness to the question alone two answers of people to questions of one conversation
 # are so far apart in 56 of 100 cases (MT-RAG, cloud; 177 answers), the halves of one answer in 11.
 CLEARLY_LESS = 0.3
+# Why an analysis does not go on with its plan.
+EXHAUSTED = frozenset({"budget", "time"})
 # What search says of what it found when the collection answers the question.
 ANSWERED = ("excellent", "good")
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What happens next: `to` these roles while the turn waits at `stage`, or its end.
-
-    `notes` are bookkeeping for the payload; a note of None forgets the attribute.
-    """
-
-    stage: Stage
-    to: tuple[Role, ...] = ()
-    ends: Status | None = None
-    phrase: Phrase | None = None  # the sentence the turn ends with, when no agent wrote one
-    notes: dict[str, Any] = field(default_factory=dict)
-
-    def record(self) -> dict[str, Any]:
-        """Return the decision as JSON values."""
-        return {"stage": self.stage, "to": self.to, "ends": self.ends, "notes": self.notes}
-
-
-def _send(role: Role, **notes: Any) -> Decision:
-    return Decision(Stage(role.value), (role,), notes=notes)
-
-
-def _end(stage: Stage, status: Status, phrase: Phrase | None = None, **notes: Any) -> Decision:
-    return Decision(stage, ends=status, phrase=phrase, notes=notes)
-
-
-def _clarify(payload: Payload, *roles: Role) -> Decision | None:
-    """Pass on the request of the first of `roles` that asked the user for something."""
-    requests = payload.get("clarification_requests", {})
-    for role in roles:
-        if role in requests:
-            request = requests[role]
-            notes = {
-                "needs_clarification": True,
-                "clarification_reason": request["reason"],
-                "clarification_message": request["message"],
-            }
-            if role is Role.GUARDRAILS:
-                notes |= dict.fromkeys((*RESULTS_OF_INTAKE, *ANSWER))
-            if role in {Role.RESPONSE, Role.QUALITY}:
-                notes |= dict.fromkeys(ANSWER)
-            return _send(Role.CLARIFICATION, **notes)
-    return None
 
 
 def _decline(payload: Payload) -> Decision | None:
@@ -126,12 +47,12 @@ def _decline(payload: Payload) -> Decision | None:
     answered = payload.get("search_quality") in ANSWERED and not absent
     if suspected and (answered or _is_billing(payload)):
         return None
-    return _clarify(payload, Role.GUARDRAILS)
+    return clarify(payload, Role.GUARDRAILS)
 
 
 def start(payload: Payload) -> Decision:
     """A text that starts with a slash is a command."""
-    return _send(Role.COMMAND if payload["text"].lstrip().startswith("/") else Role.LANG)
+    return send(Role.COMMAND if payload["text"].lstrip().startswith("/") else Role.LANG)
 
 
 def lang(payload: Payload) -> Decision:
@@ -140,10 +61,10 @@ def lang(payload: Payload) -> Decision:
     English needs no translation when the deployment says so.
     """
     if _completes_form(payload):
-        return _send(Role.BILLING, route=Route.BILLING)
+        return send(Role.BILLING, route=Route.BILLING)
     if settings.TRANSLATE_ENGLISH == "skip" and payload["language"] == "en":
-        return _send(Role.ESSENCE, text_eng=payload["text"])
-    return _send(Role.TRANSLATION)
+        return send(Role.ESSENCE, text_eng=payload["text"])
+    return send(Role.TRANSLATION)
 
 
 def _completes_form(payload: Payload) -> bool:
@@ -158,18 +79,18 @@ def _completes_form(payload: Payload) -> bool:
 
 def translation(payload: Payload) -> Decision:
     """The translated text goes on to be understood."""
-    return _send(Role.ESSENCE)
+    return send(Role.ESSENCE)
 
 
 def essence(payload: Payload) -> Decision:
     """Who leaves is let go, small talk is answered; all else is looked at from three sides."""
     if payload.get("clarification_result") == "exit":
         phrase = PARTING.get(payload.get("small_talk") or "goodbye", Phrase.FAREWELL)
-        return _end(Stage.ESSENCE, Status.COMPLETED, phrase=phrase)
+        return end(Stage.ESSENCE, Status.COMPLETED, phrase=phrase)
     talk = payload.get("small_talk")
     # Who asks for a person may find in the documents how to reach one, unless one is here.
     if talk and (talk != "person" or settings.HANDOVER):
-        return _send(Role.FALLBACK)
+        return send(Role.FALLBACK)
     if not settings.PARALLEL_INTAKE:
         return Decision(Stage.GUARDRAILS, (Role.GUARDRAILS, *_memory(payload)))
     roles = (Role.GUARDRAILS, *_router(payload), *_search(payload), *_memory(payload))
@@ -197,10 +118,10 @@ def guardrails(payload: Payload) -> Decision:
     What is only suspected goes on, too: what search finds decides.
     """
     suspected = payload.get("guardrails_verdict") == "suspected"
-    if not suspected and (request := _clarify(payload, Role.GUARDRAILS)):
+    if not suspected and (request := clarify(payload, Role.GUARDRAILS)):
         return request
     if _router(payload):
-        return _send(Role.ROUTER)
+        return send(Role.ROUTER)
     return router(payload)
 
 
@@ -211,15 +132,31 @@ def _is_billing(payload: Payload) -> bool:
     return Route.BILLING in payload["enabled_routes"]
 
 
+def _is_analysis(payload: Payload) -> bool:
+    """Whether documents are to be compared or judged; where nothing else is open, they are."""
+    if _router(payload):
+        return payload.get("route") == Route.ANALYSIS
+    return Route.ANALYSIS in payload["enabled_routes"]
+
+
+def _analyse() -> Decision:
+    """An analysis is planned first; it may take longer than other answers."""
+    notes = {"route": Route.ANALYSIS, "plan_step": 0, "extra_rounds": 0}
+    seconds = settings.ANALYSIS_DEADLINE_SECONDS
+    return Decision(Stage.ORCHESTRATOR, (Role.ORCHESTRATOR,), notes=notes, seconds=seconds)
+
+
 def router(payload: Payload) -> Decision:
     """One after another: a vague question waits, a routed or doubtful one is looked up."""
     if _is_billing(payload):
-        return _decline(payload) or _send(Role.BILLING, route=Route.BILLING)
-    if request := _clarify(payload, Role.ROUTER):
+        return _decline(payload) or send(Role.BILLING, route=Route.BILLING)
+    if request := clarify(payload, Role.ROUTER):
         return _decline(payload) or request
+    if _is_analysis(payload):
+        return _decline(payload) or _analyse()
     if not _search(payload) or (payload.get("route") == Route.FALLBACK and _is_sure(payload)):
-        return _decline(payload) or _send(Role.FALLBACK)
-    return _send(Role.SEARCH, search_rounds=1)
+        return _decline(payload) or send(Role.FALLBACK)
+    return send(Role.SEARCH, search_rounds=1)
 
 
 def intake(payload: Payload) -> Decision:
@@ -230,16 +167,19 @@ def intake(payload: Payload) -> Decision:
     if request := _decline(payload) or _talk(payload):
         return request
     if _is_billing(payload):
-        return _send(Role.BILLING, route=Route.BILLING)
+        return send(Role.BILLING, route=Route.BILLING)
+    request = clarify(payload, Role.ESSENCE, Role.ROUTER)
+    if _is_analysis(payload):
+        return request or _analyse()
     if not _search(payload):
-        return _send(Role.FALLBACK)
-    return _clarify(payload, Role.ESSENCE, Role.ROUTER) or search(payload)
+        return send(Role.FALLBACK)
+    return request or search(payload)
 
 
 def _talk(payload: Payload) -> Decision | None:
     """Answer small talk that the documents do not answer."""
     answered = payload.get("search_quality") == "excellent"
-    return _send(Role.FALLBACK) if payload.get("small_talk") and not answered else None
+    return send(Role.FALLBACK) if payload.get("small_talk") and not answered else None
 
 
 def _is_sure(payload: Payload) -> bool:
@@ -253,18 +193,18 @@ def search(payload: Payload) -> Decision:
     """
     if request := _decline(payload) or _talk(payload):
         return request
-    if request := _clarify(payload, Role.ESSENCE, Role.SEARCH):
+    if request := clarify(payload, Role.ESSENCE, Role.SEARCH):
         return request
     found = payload.get("search_quality")
     # A router in doubt does not throw away what search found.
     in_vain = _is_sure(payload) or found not in {"excellent", "good"}
     if _router(payload) and payload.get("route") == Route.FALLBACK and in_vain:
-        return _send(Role.FALLBACK)
+        return send(Role.FALLBACK)
     unproven = (payload.get("search_stats") or {}).get("unproven")
     is_enough = found == "excellent" and not unproven
     next_role = Role.AUGMENTATION if is_enough else Role.EVALUATOR
     asked = {"small_talk": None} if payload.get("small_talk") else {}
-    return _send(next_role, route=Route.DOCUMENTATION, **asked)
+    return send(next_role, route=Route.DOCUMENTATION, **asked)
 
 
 def _rounds_left(payload: Payload) -> bool:
@@ -276,7 +216,7 @@ def evaluator(payload: Payload) -> Decision:
     sufficient = (payload.get("evaluation") or {}).get("sufficient", False)
     if not sufficient and _rounds_left(payload) and payload.get("refined_query"):
         return _search_again(payload, (payload.get("evaluation") or {}).get("missing", ""))
-    return _clarify(payload, Role.EVALUATOR) or _send(Role.AUGMENTATION)
+    return clarify(payload, Role.EVALUATOR) or send(Role.AUGMENTATION)
 
 
 def _search_again(payload: Payload, missing: str, **notes: Any) -> Decision:
@@ -288,21 +228,21 @@ def _search_again(payload: Payload, missing: str, **notes: Any) -> Decision:
         {"query": payload.get("refined_query", "")},
     ]
     notes |= dict.fromkeys(FINDINGS) | {"tried_searches": tried}
-    return _send(Role.SEARCH, **notes, search_rounds=payload.get("search_rounds", 0) + 1)
+    return send(Role.SEARCH, **notes, search_rounds=payload.get("search_rounds", 0) + 1)
 
 
 def augmentation(payload: Payload) -> Decision:
     """Question and passages are ready for the answer."""
-    return _send(Role.RESPONSE)
+    return send(Role.RESPONSE)
 
 
 def response(payload: Payload) -> Decision:
     """An answer is checked before anyone sees it; a better one before it is not given up."""
-    request = _clarify(payload, Role.RESPONSE)
+    request = clarify(payload, Role.RESPONSE)
     best = payload.get("best_answer") or {}
     if request and _is_worth(best):
         return _with_reservations(best)
-    return request or _send(Role.QUALITY)
+    return request or send(Role.QUALITY)
 
 
 def quality(payload: Payload) -> Decision:
@@ -310,20 +250,22 @@ def quality(payload: Payload) -> Decision:
 
     One that came back as it was before would not become another.
     """
-    if request := _clarify(payload, Role.QUALITY):
+    if request := clarify(payload, Role.QUALITY):
         return request
     decision = payload.get("quality_decision")
     best = _best_answer(payload)
     if decision in {"approve", "approve_with_reservations"}:
         is_worse = _gain(payload, best) < -CLEARLY_LESS
-        return _with_reservations(best) if is_worse else _end(Stage.QUALITY, Status.COMPLETED)
+        return _with_reservations(best) if is_worse else end(Stage.QUALITY, Status.COMPLETED)
     returns = payload.get("quality_returns", 0)
     if returns >= settings.MAX_QUALITY_RETRIES or _is_same(payload):
         return _with_reservations(best)
     notes = {"best_answer": best, "quality_returns": returns + 1}
+    if _is_analysis(payload):
+        return _synthesise(**notes)
     if decision == "research":
         return _search_again(payload, payload.get("quality_analysis", ""), **notes)
-    return _send(Role.RESPONSE, **notes)
+    return send(Role.RESPONSE, **notes)
 
 
 def overdue(payload: Payload) -> dict[str, Any]:
@@ -352,7 +294,7 @@ def _is_same(payload: Payload) -> bool:
 
 
 def _with_reservations(answer: dict[str, Any]) -> Decision:
-    return _end(
+    return end(
         Stage.QUALITY, Status.COMPLETED, **answer, quality_decision="approve_with_reservations"
     )
 
@@ -376,6 +318,53 @@ def _gain(answer: Payload, best: Payload) -> float:
     return float((answer.get("answer_worth") or 0) - (best.get("answer_worth") or 0))
 
 
+def orchestrator(payload: Payload) -> Decision:
+    """A plan is begun. What is simple, and what nobody could plan, the documents answer."""
+    if request := clarify(payload, Role.ORCHESTRATOR):
+        return request
+    if payload.get("response"):
+        return send(Role.QUALITY)
+    plan = Plan.model_validate(payload["analysis_plan"])
+    is_simple = plan.complexity_score < settings.ANALYSIS_SIMPLE and _search(payload)
+    return _documents(payload) if is_simple or not plan.steps else specialists(payload)
+
+
+def specialists(payload: Payload) -> Decision:
+    """One step of the plan after the other, as long as there is money and time; then the answer."""
+    plan = Plan.model_validate(payload["analysis_plan"])
+    step = payload.get("plan_step", 0)
+    reasons = {each["reason"] for each in payload.get("shortcomings") or ()}
+    if step < len(plan.steps) and reasons.isdisjoint(EXHAUSTED):
+        return Decision(Stage.SPECIALISTS, tuple(plan.steps[step]), notes={"plan_step": step + 1})
+    return _synthesise()
+
+
+def _synthesise(**notes: Any) -> Decision:
+    """The orchestrator answers from what the specialists gave; an answer before is forgotten."""
+    return Decision(Stage.SYNTHESIS, (Role.ORCHESTRATOR,), notes=dict.fromkeys(ANSWER) | notes)
+
+
+def synthesis(payload: Payload) -> Decision:
+    """Once more specialists may be asked; an answer is checked, and without one documents do it."""
+    request = Request.model_validate(payload.get("analysis_request") or {})
+    if request.specialists and not payload.get("extra_rounds"):
+        notes = {"extra_rounds": 1, "analysis_request": None}
+        return Decision(Stage.SPECIALISTS, tuple(request.specialists), notes=notes)
+    if payload.get("response"):
+        return send(Role.QUALITY)
+    best = payload.get("best_answer") or {}
+    return _with_reservations(best) if _is_worth(best) else _documents(payload)
+
+
+def _documents(payload: Payload) -> Decision:
+    """Let the documentation route answer, where it is open."""
+    if not _search(payload):
+        return send(Role.FALLBACK)
+    if payload.get("search_quality"):
+        return search(payload)
+    return send(Role.SEARCH, route=Route.DOCUMENTATION, search_rounds=1)
+
+
 def clarification(payload: Payload) -> Decision:
     """The conversation waits for the user, unless nothing was asked, or often enough.
 
@@ -385,20 +374,20 @@ def clarification(payload: Payload) -> Decision:
     declines = payload.get("clarification_reason") in DECLINING_REASONS
     is_empty = (payload.get("search_stats") or {}).get("chunks") == 0
     if declines or is_empty:
-        return _end(Stage.CLARIFICATION, Status.COMPLETED)
+        return end(Stage.CLARIFICATION, Status.COMPLETED)
     last = Status.WITH_STAFF if settings.HANDOVER else Status.COMPLETED
-    return _end(Stage.CLARIFICATION, last if is_last else Status.AWAITING_USER)
+    return end(Stage.CLARIFICATION, last if is_last else Status.AWAITING_USER)
 
 
 def fallback(payload: Payload) -> Decision:
     """Who asked for a person gets one, where there is one; else the last word was said."""
     is_asked_for = settings.HANDOVER and payload.get("small_talk") == "person"
-    return _end(Stage.FALLBACK, Status.WITH_STAFF if is_asked_for else Status.COMPLETED)
+    return end(Stage.FALLBACK, Status.WITH_STAFF if is_asked_for else Status.COMPLETED)
 
 
 def final(payload: Payload) -> Decision:
     """The agent's response is the last word."""
-    return _end(Stage(payload["stage"]), Status.COMPLETED)
+    return end(Stage(payload["stage"]), Status.COMPLETED)
 
 
 TABLE: dict[Stage, Callable[[Payload], Decision]] = {
@@ -417,6 +406,9 @@ TABLE: dict[Stage, Callable[[Payload], Decision]] = {
     Stage.QUALITY: quality,
     Stage.CLARIFICATION: clarification,
     Stage.BILLING: final,
+    Stage.ORCHESTRATOR: orchestrator,
+    Stage.SPECIALISTS: specialists,
+    Stage.SYNTHESIS: synthesis,
     Stage.FALLBACK: fallback,
 }
 

@@ -341,9 +341,20 @@ class Phrase(StrEnum):
     PERSON_OFFERED = "Say so if you would rather talk to a person: our staff can answer you here."
     OUT_OF_HOURS = "Nobody is there right now. Our staff are here again: {when} ({zone})."
 
+    NOT_ANALYSED = "No language model could analyse this, so nothing is judged. The documents say:"
+    ANALYSIS_INCOMPLETE = "Parts of this analysis could not be done, or not wholly: {parts}."
+    PART_PASSAGES = "finding passages"
+    PART_KINDS = "kinds of documents"
+    PART_REQUIREMENTS = "list of requirements"
+    PART_VERDICTS = "verdicts on the requirements"
+    PART_RISKS = "risks"
+    PART_CITATIONS = "check of citations"
+    PART_GAPS = "gaps"
+
     FALLBACK = "I can't help with that myself."
     ROUTE_DOCUMENTATION = "Ask a question about the documents"
     ROUTE_BILLING = "My plan, an invoice, a refund or the status of a case"
+    ROUTE_ANALYSIS = "Compare or judge documents: requirements, risks, gaps"
     SOMETHING_ELSE = "Something else: say in a few words what it is about"
     SUGGEST_HELP = "Type /help to see what I can do"
 

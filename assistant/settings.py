@@ -13,7 +13,7 @@ from environs import Env, EnvError
 from marshmallow.validate import Length, OneOf, Range
 
 from agents.llm.requests import Choice
-from agents.names import ENRICHMENT, INSTANCES, MODEL_ASKERS, UNFINISHED, Role, Route
+from agents.names import ENRICHMENT, INSTANCES, MODEL_ASKERS, Role, Route
 from assistant import appearance
 from assistant.environment import (
     WITHOUT_ENV_FILE,
@@ -86,6 +86,7 @@ GUARDRAILS_STRICTNESS: str = env.str(
 _counts = Range(min=1)
 _unit = Range(min=0, max=1)
 TURN_DEADLINE_SECONDS: int = env.int("TURN_DEADLINE_SECONDS", 120, validate=Range(min=5))
+ANALYSIS_DEADLINE_SECONDS: int = env.int("ANALYSIS_DEADLINE_SECONDS", 600, validate=Range(min=30))
 MAX_PROCESS_COUNT: int = env.int("MAX_PROCESS_COUNT", 60, validate=Range(min=10))
 MAX_QUESTION_LENGTH: int = env.int("MAX_QUESTION_LENGTH", 8000, validate=_counts)
 MAX_TURNS: int = env.int("MAX_TURNS", 500, validate=_counts)
@@ -106,6 +107,11 @@ MAX_SEARCH_ITERATIONS: int = env.int("MAX_SEARCH_ITERATIONS", 2, validate=_count
 MAX_CLARIFICATION_ROUNDS: int = env.int("MAX_CLARIFICATION_ROUNDS", 3, validate=_counts)
 MAX_QUALITY_RETRIES: int = env.int("MAX_QUALITY_RETRIES", 2, validate=Range(min=0))
 QUALITY_SCORE_THRESHOLD: float = env.float("QUALITY_SCORE_THRESHOLD", 0.7, validate=_unit)
+_percent = Range(min=0, max=100)
+ANALYSIS_SIMPLE: int = env.int("ANALYSIS_SIMPLE", 30, validate=_percent)
+ANALYSIS_THOROUGH: int = env.int("ANALYSIS_THOROUGH", 70, validate=_percent)
+ANALYSIS_BUDGET: float = env.float("ANALYSIS_BUDGET", 0, validate=Range(min=0))
+ANALYSIS_TOKENS: int = env.int("ANALYSIS_TOKENS", 500_000, validate=Range(min=0))
 ROLE_CONCURRENCY: dict[Role, int] = {
     role: env.int(role.concurrency_setting, INSTANCES[role], validate=Range(min=1, max=256))
     for role in Role
@@ -213,9 +219,6 @@ try:
     http_address("OTEL_EXPORTER_OTLP_ENDPOINT", _collector)
     http_address("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", _collector_of_traces)
     check_sentry_dsn(SENTRY_DSN)
-    for _route in ROUTES:
-        if _route in UNFINISHED:
-            refuse("ROUTES", f"{_route!r} cannot be opened yet: it does not answer")
     refuse_no_route(ROUTES)
     refuse_hosts_with_more("ALLOWED_HOSTS", ALLOWED_HOSTS)
     refuse_hosts_with_more("FETCH_PRIVATE_HOSTS", FETCH_PRIVATE_HOSTS)

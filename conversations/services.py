@@ -16,7 +16,7 @@ from django.utils.timezone import now
 from agents import envelopes
 from agents.attributes import Persona
 from agents.models import Envelope
-from agents.names import Role, Status
+from agents.names import Role, Route, Status
 from agents.steps import events, presence
 from agents.trace import correlation
 from conversations import handover, reach, refusals
@@ -418,5 +418,11 @@ def current(envelope: Envelope) -> Envelope:
 
 
 def longest_wait(envelope: Envelope) -> float:
-    """Return for how many seconds it makes sense to wait for the turn."""
-    return (envelope.deadline - envelope.create_ts).total_seconds() + MARGIN_SECONDS
+    """Return for how many seconds it makes sense to wait for the turn.
+
+    It may yet become an analysis, which has a longer time.
+    """
+    seconds = (envelope.deadline - envelope.create_ts).total_seconds()
+    if Route.ANALYSIS in envelope.payload.get("enabled_routes", ()):
+        seconds = max(seconds, settings.ANALYSIS_DEADLINE_SECONDS)
+    return seconds + MARGIN_SECONDS

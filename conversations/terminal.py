@@ -45,6 +45,9 @@ class Progress:
             self.activity = f"{data['role']}: {data['tool'] or 'a tool that is not there'} …"
         elif name == "agent_complete":
             self.done.append(f"{data['role']} {data['seconds'] * 1000:.0f} ms")
+            if data.get("plan"):
+                steps = [" + ".join(step) for step in data["plan"]]
+                self.note = "plan: " + " → ".join(steps)
         elif name == "token":
             if data["replaces"]:
                 self.note = "the answer is written again"

@@ -40,7 +40,6 @@ BY_NAME = {
 }
 # Why a module of a few lines is one.
 TINY = {
-    "agents/analysis/specialist.py": "what seven roles are made of",
     "agents/errors.py": "the errors of an app",
     "assistant/celery.py": "Celery looks for it",
     "assistant/errors.py": "the errors of an app, needed before anything is installed",

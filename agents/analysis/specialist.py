@@ -1,18 +1,170 @@
-"""Specialist: works out one part of an analysis with the tools of its role."""
+"""Specialist: works out one part of an analysis with the tools of its role, into its shape.
 
-from agents.contract import Agent, View, Writes, agent
+What fails is said in the output, with the passages found by then, and the others go on.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from agents.analysis.evidence import merged, named, of_runs
+from agents.analysis.shapes import SHAPES, Checklist, Given, Output, Reason, Shortcoming, given
+from agents.attributes import Evidence
+from agents.contract import Agent, View, Writes, llm_agent
+from agents.llm.model import Model
+from agents.llm.outcomes import ModelFailure, Outcome
+from agents.llm.schema import parse, schema_of
 from agents.names import Role
+from agents.tools import loop
+from agents.tools.tool import excerpt
+from agents.tools.toolbox import at_hand
+from prompts.prompt import Block, Prompt
+
+FORM = Prompt("form", "problem", "answer", "schema")
+# Of passages that others found, a specialist is shown so many; its own come with its tools.
+MOST_SHOWN = 12
+# Passages that are kept of a specialist that failed: nobody said which of them matter.
+MOST_RESCUED = 6
+REASONS: Mapping[Outcome, Reason] = {
+    Outcome.BUDGET_SPENT: "budget",
+    Outcome.OUT_OF_TIME: "time",
+    **dict.fromkeys((Outcome.EMPTY, Outcome.MALFORMED, Outcome.WRONG_SCHEMA), "shape"),
+}
+G = TypeVar("G", bound=Given)
+# Holds what a specialist gave to what is known; says how many passages did not stand.
+Judge = Callable[[Any, Mapping[Role, Given]], Given]
 
 
 class Assignment(View):
-    """What a specialist reads: nothing yet."""
+    """What every specialist reads: the question, and what those before it gave."""
+
+    canonical_question: str = ""
+    agent_outputs: dict[Role, Output] = {}
+    evidence: dict[str, Evidence] = {}
 
 
-def declare(role: Role) -> Agent[Assignment]:
-    """Declare the agent of a specialist. Its work needs a model, which is not asked yet."""
+def declare(
+    role: Role,
+    *,
+    rounds: int = loop.ROUNDS,
+    needs: Role | None = None,
+    judge: Judge = lambda result, _: result,
+) -> Agent[Assignment]:
+    """Declare the agent of a specialist: its prompt has its name, its shape is in `SHAPES`.
 
-    @agent(role, reads=Assignment, writes=("agent_outputs",))
-    def work(_: Assignment) -> Writes:
-        return {"agent_outputs": {role: {"problem": "no model"}}}
+    It stops without the output of the specialist that it `needs`. `judge` holds what its model gave
+    to what the others did.
+    """
+    prompt = Prompt(role.value, "question", "before", "passages", "schema")
+    shape = SHAPES[role]
+
+    @llm_agent(
+        role,
+        reads=Assignment,
+        writes=(
+            "agent_outputs",
+            "evidence",
+            "analysis_target",
+            "gravest",
+            "documents_read",
+            "shortcomings",
+            "is_incomplete",
+        ),
+    )
+    def work(view: Assignment, llm: Model) -> Writes:
+        before = given(view.agent_outputs)
+        if needs and not _is_there(before.get(needs)):
+            return _failed(role, "checklist")
+        answer = loop.run(
+            llm,
+            prompt,
+            rounds=rounds,
+            question=view.canonical_question,
+            before=[Block(name, each.model_dump_json()) for name, each in before.items()],
+            passages=_shown(view.evidence.values()),
+            schema=json.dumps(schema_of(shape)),
+        )
+        known = merged(view.evidence, of_runs(answer.runs))
+        result, dropped = only_known(_shaped(llm, answer.text, shape), known)
+        return _gave(role, judge(result, before), known, answer, dropped)
+
+    @work.without_model
+    def unable(_: Assignment) -> Writes:
+        return _failed(role, "model")
+
+    @work.after_failure
+    def rescued(_: Assignment, failure: ModelFailure) -> Writes:
+        found = dict(list(of_runs(at_hand().runs).items())[:MOST_RESCUED])
+        reason = REASONS.get(failure.outcome, "model")
+        return _failed(role, reason, str(failure)) | _read(found)
 
     return work
+
+
+def _is_there(result: Given | None) -> bool:
+    return isinstance(result, Checklist) and bool(result.requirements)
+
+
+def _shown(evidence: Iterable[Evidence]) -> list[Block]:
+    """The passages that others named, as a model sees them."""
+    return [
+        Block("passage", f"[{each.id}] {each.title} > {each.section}\n{excerpt(each.text)}")
+        for each in list(evidence)[:MOST_SHOWN]
+    ]
+
+
+def _shaped(llm: Model, text: str, shape: type[G]) -> G:
+    """Return an answer in its shape; one without it is asked for once more. Raises ModelFailure."""
+    try:
+        return parse(text, shape)
+    except ModelFailure as failure:
+        schema = json.dumps(schema_of(shape))
+        return llm.ask(FORM, shape, problem=failure.problem, answer=text, schema=schema)
+
+
+def only_known(result: G, known: Mapping[str, Evidence]) -> tuple[G, int]:
+    """Return what a specialist gave without passages that no tool gave, and how many these were."""
+    dropped, lists = 0, {}
+    for name, items in result.lists():
+        kept = []
+        for item in items:
+            ids = named(item.evidence, known)
+            dropped += len(ids.invented)
+            kept.append(item.model_copy(update={"evidence": ids.known}))
+        lists[name] = kept
+    return result.model_copy(update=lists), dropped
+
+
+def _gave(
+    role: Role, result: Given, known: Mapping[str, Evidence], answer: loop.Answer, dropped: int
+) -> Writes:
+    used = {each: known[each] for item in result.items for each in item.evidence}
+    failed = [f"{run.tool} {run.error_id}" for run in answer.failures]
+    output = Output(
+        result=result.model_dump(mode="json"),
+        rounds=answer.rounds,
+        stopped=answer.stopped,
+        dropped=dropped,
+    )
+    return _read(used) | {
+        "agent_outputs": {role: output},
+        "analysis_target": getattr(result, "target", ""),
+        "gravest": max((item.gravity for item in result.items), default=0),
+        "shortcomings": [
+            Shortcoming(role=role, reason="tool", detail=", ".join(failed))
+        ] if failed else [],
+        "is_incomplete": bool(answer.stopped or failed),
+    }  # fmt: skip
+
+
+def _read(evidence: Mapping[str, Evidence]) -> Writes:
+    documents = list(dict.fromkeys(each.document_id for each in evidence.values()))
+    return {"evidence": evidence, "documents_read": documents}
+
+
+def _failed(role: Role, reason: Reason, detail: str = "") -> Writes:
+    return {
+        "agent_outputs": {role: Output(reason=reason)},
+        "shortcomings": [Shortcoming(role=role, reason=reason, detail=detail)],
+        "is_incomplete": True,
+    }

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from agents.analysis.shapes import Plan
 from agents.attributes import Evaluation, Persona, Reason, Remark, SearchStats, SourceReference
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.check import (
@@ -80,6 +81,7 @@ class Assignment(View):
     search_stats: SearchStats = {}
     evaluation: Evaluation | None = None
     assistant: Persona = Field(default_factory=Persona)
+    analysis_plan: Plan | None = None
 
 
 @llm_agent(
@@ -188,6 +190,8 @@ def _quoted(
         parts.insert(0, Phrase.QUOTED.in_language(language))
     if note := searched_for(view.search_stats, language):
         parts.insert(0, note)
+    if view.analysis_plan and view.analysis_plan.is_undone:
+        parts.insert(0, Phrase.NOT_ANALYSED.in_language(language))
     reference = quoted.reference
     evidence = Evidence([reference])
     return with_sources("\n\n".join(parts), [reference], language) | {

@@ -147,9 +147,13 @@ def verify(
 
 
 def _body(answer: str, language: str) -> str:
-    """The answer without what was put at its end: sources, and what the documents leave open."""
+    """The answer without what was put at its end: sources, and what was left open, and why."""
     missing = Phrase.NOT_COVERED.in_language(language, missing="\0")
-    return without_own_list(answer).partition("\n\n" + missing.partition("\0")[0])[0]
+    undone = Phrase.ANALYSIS_INCOMPLETE.in_language(language, parts="\0")
+    body = without_own_list(answer)
+    for note in (missing, undone):
+        body = body.partition("\n\n" + note.partition("\0")[0])[0]
+    return body
 
 
 def _uncited(body: str, quotes: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ ROUTE_OF: dict[str, Route] = {
     Role.AUGMENTATION: Route.DOCUMENTATION,
     Role.RESPONSE: Route.DOCUMENTATION,
     Role.QUALITY: Route.DOCUMENTATION,
+    Role.ORCHESTRATOR: Route.ANALYSIS,
 }
 # What goes on in a conversation favours the route it belongs to by so much confidence, up or down.
 FAVOURED: dict[str, Route] = {REFUND_IN_PROGRESS: Route.BILLING}

@@ -4,10 +4,10 @@ import math
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from agents.analysis.shapes import QueryType
 from agents.attributes import Persona, Reason, RefundForm, Remark, Unit
 from agents.contract import View, Writes, llm_agent
 from agents.intake.exemplars import SHARPNESS, votes
@@ -63,9 +63,7 @@ class Analysis(BaseModel):
     route_analysis: str
     route: Route
     confidence: Unit
-    query_type: Literal[
-        "simple_search", "cross_doc", "compliance", "risk", "synthesis", "reporting", "unknown"
-    ]
+    query_type: QueryType
     complexity_score: int = Field(ge=0, le=100)
     vagueness_score: Unit
     needs_clarification: bool

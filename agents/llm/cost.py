@@ -1,11 +1,14 @@
 """Cost: what a call costs, and what may be spent on models in a day."""
 
-from datetime import UTC, datetime, time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import QuerySet, Sum
+from django.db.models import Count, QuerySet, Sum
 from django.utils.timezone import now
 from genai_prices import Usage as Counted
 from genai_prices import calc_price
@@ -13,12 +16,15 @@ from genai_prices import calc_price
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.requests import Request, Usage
 from agents.models import Budget, ModelCall, Price
+from agents.names import ANALYSTS
 from knowledge.providers import OWN
 
 MILLION = Decimal(1_000_000)
 THOUSAND = 1_000
 # Of UTF-8, in a token of English, roughly; as `turn_memory` counts them.
 BYTES_A_TOKEN = 4
+# What is usual is told from so much of what was done.
+LATELY = timedelta(days=30)
 
 
 def check_budget(owner: str, key: str = "", *, besides: int = 0) -> None:
@@ -135,4 +141,57 @@ def rates(model: str) -> tuple[Decimal, Decimal] | None:
         None
         if input_price is None or output_price is None
         else (input_price * THOUSAND, output_price * THOUSAND)
+    )
+
+
+@dataclass(frozen=True)
+class Habit:
+    """What a role's step usually comes to; as one is guessed of which nothing is known."""
+
+    calls: int = 4
+    input_tokens: int = 12_000
+    output_tokens: int = 1_600
+
+
+def habits(roles: Sequence[str]) -> dict[str, Habit]:
+    """Return what steps of these roles came to lately, on average; leaves no connection open."""
+    since = now() - LATELY
+    made = ModelCall.objects.filter(
+        role__in=roles, created__gte=since, cached_from=None, envelope__isnull=False
+    )
+    sums = made.values("role").annotate(
+        steps=Count("subject", distinct=True),
+        calls=Count("pk"),
+        read=Sum("input_tokens"),
+        written=Sum("output_tokens"),
+    )
+    try:
+        known = {
+            row["role"]: Habit(
+                *(round((row[name] or 0) / row["steps"]) for name in ("calls", "read", "written"))
+            )
+            for row in sums.order_by()
+        }
+    finally:
+        connection.close()
+    return {role: known.get(role, Habit()) for role in roles}
+
+
+def check_analysis(envelope_id: Any) -> None:
+    """Raise ModelFailure (BUDGET_SPENT) when what one analysis may cost is spent.
+
+    Calls on their way do not count, so each that works at the same time may pass it by one.
+    """
+    if not (settings.ANALYSIS_BUDGET or settings.ANALYSIS_TOKENS):
+        return
+    calls = ModelCall.objects.filter(envelope=envelope_id, role__in=ANALYSTS)
+    calls = calls.exclude(outcome=Outcome.SENT)
+    if settings.ANALYSIS_BUDGET and _sum(calls) >= settings.ANALYSIS_BUDGET:
+        spent, name = f"{settings.ANALYSIS_BUDGET:g} USD", "ANALYSIS_BUDGET"
+    elif settings.ANALYSIS_TOKENS and _tokens(calls) >= settings.ANALYSIS_TOKENS:
+        spent, name = f"{settings.ANALYSIS_TOKENS:,} tokens", "ANALYSIS_TOKENS"
+    else:
+        return
+    raise ModelFailure(
+        Outcome.BUDGET_SPENT, f"The {spent} that one analysis may take are spent; raise {name}."
     )

@@ -59,18 +59,43 @@ BEGIN
 END $$;
 
 
+-- What two values of an attribute come to; agents/reducer.py says the same. `before` is null where
+-- nothing was written yet.
+CREATE OR REPLACE FUNCTION agents_reduce(reducer text, before jsonb, new jsonb) RETURNS jsonb
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE
+        WHEN reducer = 'unique_list' THEN coalesce((
+            SELECT jsonb_agg(item.value ORDER BY item.place) FROM (
+                SELECT each.value, min(each.place) AS place
+                  FROM jsonb_array_elements(coalesce(before, '[]') || new)
+                       WITH ORDINALITY AS each(value, place)
+                 GROUP BY each.value
+            ) AS item), '[]')
+        WHEN before IS NULL THEN new
+        WHEN reducer = 'keep_first' THEN
+            CASE WHEN before IN ('null', '""', '[]', '{}') THEN new ELSE before END
+        WHEN reducer = 'take_max' THEN greatest(before, new)
+        WHEN reducer = 'or' THEN to_jsonb(before::boolean OR new::boolean)
+        ELSE before || new
+    END
+$$;
+
+
 -- Write down what a step came to, and make the steps that follow it.
 --
 -- Returns the seconds it took and the steps made, [[number, role], ...] or null; no row when the
 -- lease was lost or the turn has ended. An agent names no next roles (null), the manager does.
+-- `reducers` says of which attributes what siblings wrote is brought together: {name: reducer}.
+-- `allowed` are the seconds that the turn may take from its beginning; null: as many as before.
 CREATE OR REPLACE FUNCTION agents_finish(
     of_envelope uuid, of_number integer, held_token uuid, by_role text, new_output jsonb,
     kept jsonb, asked jsonb, forgotten text[], next_roles text[], next_stage text,
-    by_mode text, why_degraded text
+    by_mode text, why_degraded text, reducers jsonb, allowed float8
 ) RETURNS TABLE (seconds float8, added jsonb)
 LANGUAGE plpgsql AS $$
 DECLARE
     done record;
+    part record;
     first_number integer;
 BEGIN
     -- A crash of the database may take it back: it is done again, from the journal, where every
@@ -93,6 +118,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
+    kept := kept - ARRAY(SELECT jsonb_object_keys(reducers));
     -- An agent names nobody: the last of its siblings calls the manager.
     IF next_roles IS NULL THEN
         next_roles := CASE WHEN EXISTS (
@@ -100,6 +126,21 @@ BEGIN
              WHERE sibling.envelope_id = of_envelope AND sibling.batch = done.batch
                AND sibling.status IN ('ready', 'running')
         ) THEN '{}' ELSE ARRAY['manager'] END;
+        -- Only now, and in the order of the steps, so that it is all one in which order they end.
+        FOR part IN
+            SELECT shared.key AS name, shared.value AS reducer,
+                   sibling.output -> shared.key AS value,
+                   (SELECT payload -> shared.key FROM agents_envelope WHERE id = of_envelope)
+                       AS before
+              FROM agents_step AS sibling
+              JOIN jsonb_each_text(reducers) AS shared ON sibling.output ? shared.key
+             WHERE sibling.envelope_id = of_envelope AND sibling.batch = done.batch
+               AND sibling.status = 'done' AND cardinality(next_roles) > 0
+             ORDER BY sibling.number
+        LOOP
+            kept := kept || jsonb_build_object(part.name, agents_reduce(
+                part.reducer, coalesce(kept -> part.name, part.before), part.value));
+        END LOOP;
     END IF;
     UPDATE agents_envelope AS envelope
        SET payload = (payload - forgotten) || kept || jsonb_build_object(
@@ -108,6 +149,7 @@ BEGIN
            version = version + 1, process_count = process_count + 1,
            total_processing_time = total_processing_time + done.took,
            sender_role = by_role, update_ts = now(),
+           deadline = coalesce(create_ts + allowed * interval '1 second', deadline),
            step_count = step_count + cardinality(next_roles),
            target_role = CASE WHEN cardinality(next_roles) > 0 THEN to_jsonb(next_roles)
                               ELSE target_role END

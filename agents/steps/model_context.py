@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
 
+from agents.llm.cost import check_analysis
 from agents.llm.journal import Subject
 from agents.llm.model import Model
 from agents.llm.outcomes import UNASKED, ModelFailure, Outcome
@@ -18,7 +19,7 @@ from agents.llm.requests import Choice
 from agents.llm.stops import STOPS
 from agents.llm.token_stream import TokenStream
 from agents.models import Step
-from agents.names import EXPANSION, Role
+from agents.names import EXPANSION, SPECIALISTS, Role
 from agents.steps import step_lease
 from agents.steps.records import Claim
 
@@ -29,6 +30,8 @@ CACHE_SETTINGS: dict[str, str] = {
 }
 # So many roles in a row whose models failed, and the rest of the turn is done without.
 FAILURES = 3
+# The share of an analysis' time that is left for its answer and the check of that.
+FOR_THE_ANSWER = 0.25
 # What search asks a model for, it asks in the name of the step that searches.
 _search_model: ContextVar[Model | None] = ContextVar("search_model", default=None)
 
@@ -87,7 +90,7 @@ def _model(claim: Claim) -> Model | None:
     return Model(
         choice,
         subject,
-        deadline=claim.deadline,
+        deadline=_deadline(claim),
         answer=choice_of(Role.RESPONSE.value, claim.payload),
         fresh=_cache_age(asker),
         tokens=TokenStream(claim.stream, claim.number, claim.attempt),
@@ -95,10 +98,19 @@ def _model(claim: Claim) -> Model | None:
     )
 
 
+def _deadline(claim: Claim) -> datetime:
+    """By when a role is to be done: specialists so early that an answer can be made of it."""
+    if claim.role not in SPECIALISTS:
+        return claim.deadline
+    return claim.deadline - timedelta(seconds=FOR_THE_ANSWER * settings.ANALYSIS_DEADLINE_SECONDS)
+
+
 def _before_attempt(claim: Claim) -> None:
     step_lease.require(claim.token)
     STOPS.refuse(claim.envelope_id)
     try:
+        if claim.role in SPECIALISTS:
+            check_analysis(claim.envelope_id)
         _refuse_hopeless(claim)
     finally:
         connection.close()

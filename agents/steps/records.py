@@ -14,11 +14,12 @@ from typing import Any
 
 from django.db import connection
 
-from agents.attributes import UNIVERSAL
+from agents.attributes import REDUCERS, UNIVERSAL
 from agents.contract import Result
+from agents.decision import Decision, Stage
 from agents.models import Envelope, Step
 from agents.names import Role
-from agents.routing import Decision, Stage
+from agents.reducer import reduced
 from agents.steps.doorbell import ring_command
 from agents.steps.events import Command, event_commands
 from agents.steps.step_lease import WORKER
@@ -27,15 +28,18 @@ from knowledge.postgres_text import storable
 CLAIM_READY = "SELECT * FROM agents_claim_ready(%s, %s, %s, %s, %s)"
 FINISH = """SELECT * FROM agents_finish(
     %(envelope)s, %(number)s, %(token)s, %(role)s, %(output)s::jsonb, %(kept)s::jsonb,
-    %(asked)s::jsonb, %(forget)s, %(to)s, %(stage)s, %(mode)s, %(degraded)s)"""
+    %(asked)s::jsonb, %(forget)s, %(to)s, %(stage)s, %(mode)s, %(degraded)s, %(reducers)s::jsonb,
+    %(seconds)s)"""
 # The same for several, in one transaction: one that is refused takes the others with it.
 FINISH_ALL = """SELECT place, finished.* FROM jsonb_to_recordset(%s::jsonb) AS done(
         place integer, envelope uuid, number integer, token uuid, role text, output jsonb,
-        kept jsonb, asked jsonb, forget text[], "to" text[], stage text, mode text, degraded text)
+        kept jsonb, asked jsonb, forget text[], "to" text[], stage text, mode text, degraded text,
+        reducers jsonb, seconds float8)
     CROSS JOIN LATERAL agents_finish(
         done.envelope, done.number, done.token, done.role, done.output, done.kept, done.asked,
-        done.forget, done."to", done.stage, done.mode, done.degraded) AS finished"""
-JSON_COLUMNS = ("output", "kept", "asked")
+        done.forget, done."to", done.stage, done.mode, done.degraded, done.reducers,
+        done.seconds) AS finished"""
+JSON_COLUMNS = ("output", "kept", "asked", "reducers")
 
 Payload = dict[str, Any]
 
@@ -138,6 +142,8 @@ def _columns_of_result(role: Role, result: Result) -> dict[str, Any]:
         "stage": None,
         "mode": result.mode,
         "degraded": storable(result.degraded),
+        "reducers": REDUCERS,
+        "seconds": None,
     }
 
 
@@ -152,6 +158,8 @@ def _columns_of_decision(decision: Decision) -> dict[str, Any]:
         "stage": decision.stage,
         "mode": "",
         "degraded": "",
+        "reducers": {},
+        "seconds": decision.seconds,
     }
 
 
@@ -174,8 +182,15 @@ def _commands(
         wrote=sorted(conclusion.result.writes),
         mode=conclusion.result.mode,
         trajectory=conclusion.trajectory,
+        **_plan(conclusion.result.writes),
     )
     return [*complete, *bells]
+
+
+def _plan(writes: dict[str, Any]) -> dict[str, Any]:
+    """Who will work on an analysis, for watchers, once that is known."""
+    plan = writes.get("analysis_plan")
+    return {"plan": plan["steps"], "estimate": plan["estimate"]} if plan else {}
 
 
 def _lasting(writes: dict[str, Any]) -> dict[str, Any]:
@@ -211,7 +226,11 @@ def payload_after_agent(payload: Payload, role: str, writes: dict[str, Any]) -> 
     requests = dict(payload.get("clarification_requests", {}))
     requests.pop(role, None)
     requests |= _requests(role, writes)
-    return payload | _lasting(writes) | {"clarification_requests": requests}
+    kept = {
+        name: reduced(REDUCERS[name], payload.get(name), value) if name in REDUCERS else value
+        for name, value in _lasting(writes).items()
+    }
+    return payload | kept | {"clarification_requests": requests}
 
 
 def payload_after_decision(payload: Payload, decision: dict[str, Any]) -> Payload:

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
+from agents.analysis.work_plan import DEFAULTS
+from agents.decision import Decision, Stage
 from agents.names import Role, Route, Status
-from agents.routing import TABLE, Decision, Stage, decide
+from agents.routing import TABLE, decide
 
 Edges = dict[Stage, set[str]]
 
@@ -24,7 +26,9 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
     "enabled_routes": (
         [Route.DOCUMENTATION],
         [Route.DOCUMENTATION, Route.BILLING, Route.FALLBACK],
+        [Route.DOCUMENTATION, Route.ANALYSIS, Route.FALLBACK],
         [Route.BILLING],
+        [Route.ANALYSIS],
         [Route.FALLBACK],
     ),
     "route": (None, *Route),
@@ -53,6 +57,14 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
         {"chunks": 9, "unproven": [], "absent": []},
         {"chunks": 0, "unproven": ["example"], "absent": ["poison"]},
     ),
+    "analysis_plan": (
+        {"complexity_score": 80, "steps": [["extractor"]]},
+        {"complexity_score": 10, "steps": []},
+    ),
+    "plan_step": (0, 99),
+    "analysis_request": (None, {"specialists": ["risk_verifier"]}),
+    "extra_rounds": (0, 99),
+    "shortcomings": ([], [{"reason": "budget"}]),
     "clarification_reason": ("vague_request", "off_topic"),
     "clarification_requests": ({}, *({role.value: REQUEST} for role in Role)),
 }
@@ -118,6 +130,7 @@ def explore(**fixed: Any) -> Edges:
 WIDTH, HEIGHT = 112, 38
 STEP_X, STEP_Y = 140, 84
 MARGIN, ABOVE, BELOW = 24, 200, 150
+LINE = 24
 INK, FORWARD, BACK = "#1f2937", "#64748b", "#d97706"
 
 Place = tuple[float, float]
@@ -151,7 +164,7 @@ def columns(edges: Edges) -> list[list[str]]:
 
 
 def draw(edges: Edges) -> str:
-    """Return the picture as SVG text."""
+    """Return the picture as SVG text; below it the usual plans, where specialists may work."""
     grid = columns(edges)
     places = {
         name: (MARGIN + x * STEP_X, ABOVE + y * STEP_Y)
@@ -159,7 +172,9 @@ def draw(edges: Edges) -> str:
         for y, name in enumerate(column)
     }
     width = 2 * MARGIN + (len(grid) - 1) * STEP_X + WIDTH
-    height = ABOVE + max(map(len, grid)) * STEP_Y + BELOW
+    bottom = ABOVE + max(map(len, grid)) * STEP_Y + BELOW
+    plans = _plans(bottom) if Stage.SPECIALISTS in edges else []
+    height = bottom + (len(DEFAULTS) + 1) * LINE * bool(plans)
     arrows = [
         _arrow(places[stage], places[target])
         for stage, targets in edges.items()
@@ -172,8 +187,21 @@ def draw(edges: Edges) -> str:
         '<rect width="100%" height="100%" fill="white"/>'
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="context-stroke"/>'
-        f"</marker></defs>{''.join(arrows)}{''.join(boxes)}</svg>\n"
+        f"</marker></defs>{''.join(arrows)}{''.join(boxes)}{''.join(plans)}</svg>\n"
     )
+
+
+def _plans(top: int) -> list[str]:
+    """The steps of the usual plan for each type of question, a line each."""
+    lines = ["What specialists do where no model gave a plan that can be followed:"]
+    for query_type, steps in DEFAULTS.items():
+        told = " → ".join(" + ".join(step).replace("_", " ") for step in steps)
+        lines.append(f"{query_type.replace('_', ' ')}: {told}")
+    return [
+        f'<text x="{MARGIN}" y="{top + LINE * number}" font-size="14" fill="{INK}">'
+        f"{escape(line)}</text>"
+        for number, line in enumerate(lines)
+    ]
 
 
 def _box(name: str, place: Place) -> str:

@@ -36,6 +36,13 @@ def plan(payload: Payload) -> dict[str, Any]:
     return {name: payload.get(name) for name in names}
 
 
+def analysis(payload: Payload) -> dict[str, Any] | None:
+    """Return the plan of an analysis, and what specialists gave; None where nothing was planned."""
+    names = ("agent_outputs", "shortcomings", "gravest", "analysis_target", "is_incomplete")
+    planned = payload.get("analysis_plan")
+    return planned and {"plan": planned, **{name: payload.get(name) for name in names}}
+
+
 def search_rounds(steps: Sequence[Step], payloads: Sequence[Payload]) -> list[dict[str, Any]]:
     """Return `{round, step, query, quality, error, passages, verdict}` for every search that ended.
 
@@ -98,6 +105,7 @@ def trace(envelope: Envelope, *, staff: bool = False) -> dict[str, Any]:
         "memory": envelope.memory,
         "plan": plan(payload),
         "iterations": search_rounds(steps, payloads),
+        "analysis": analysis(payload),
         "answer": payload.get("response", "") if envelope.ended else "",
         "citations": payload.get("citations_used") or [],
         "usage": usage_of_turn(envelope.pk) | {"roles": _usage_by_role(envelope)},

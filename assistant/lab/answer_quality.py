@@ -13,9 +13,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from agents.attributes import DECLINING_REASONS, Reason
+from agents.decision import Stage
 from agents.documentation.passages import without_own_list
 from agents.models import Envelope
-from agents.routing import Stage
 from agents.words import words
 from assistant.lab.judged_data import Line, Unjudgeable, read_lines
 from assistant.lab.measures import digits

@@ -15,11 +15,11 @@ from typing import Any, Literal
 from rich.table import Table
 
 from agents.attributes import DECLINING_REASONS, Reason
+from agents.decision import Stage
 from agents.documentation.citations.markers import without_markers
 from agents.documentation.passages import without_own_list
 from agents.models import Envelope
 from agents.names import Role, Status
-from agents.routing import Stage
 from assistant.lab import scripted_faults
 from assistant.lab.judged_data import Unjudgeable
 from assistant.lab.model_server import Call

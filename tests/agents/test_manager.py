@@ -5,11 +5,11 @@ from datetime import timedelta
 from django.utils.timezone import now
 
 from agents import envelopes
+from agents.decision import Decision, Stage
 from agents.errors import AgentError
 from agents.manager import route
 from agents.models import Envelope
 from agents.names import Role, Status
-from agents.routing import Decision, Stage
 from agents.steps import events
 from agents.steps.doorbell import ring
 from agents.steps.records import Claim, Conclusion

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from agents.decision import Decision, Stage
 from agents.names import Role, Route, Status
-from agents.routing import TABLE, Decision, Stage, decide
+from agents.routing import TABLE, decide
 from agents.trace.drawing import decisions, draw, explore
 from agents.words import Phrase
 
@@ -418,6 +419,7 @@ def test_every_stage_can_be_reached(settings: Settings) -> None:
 def test_no_loop_can_go_round_for_ever() -> None:
     """Once every counter is used up, what is left of the table has no circle."""
     used_up = {"search_rounds": 99, "quality_returns": 99, "enabled_routes": TWO_ROUTES}
+    used_up |= {"plan_step": 99, "extra_rounds": 99}
     edges = explore(**used_up)
 
     def walk(stage: str, path: tuple[str, ...]) -> None:

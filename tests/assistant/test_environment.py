@@ -148,7 +148,7 @@ def test_a_profile_says_which_roles_ask_the_model_that_all_share() -> None:
     assert models_of(GEN_MODEL="a") == dict.fromkeys(MODEL_ASKERS, "a")
     assert models_of(GEN_MODEL="a", MODEL_PROFILE="full") == dict.fromkeys(MODEL_ASKERS, "a")
     assert models_of(GEN_MODEL="a", MODEL_PROFILE="answer") == {
-        "response": "a", "billing": "a", **dict.fromkeys(ANALYSTS, "a"),
+        "response": "a", "billing": "a", **dict.fromkeys(map(str, ANALYSTS), "a"),
     }  # fmt: skip
     assert {*models_of(GEN_MODEL="a", MODEL_PROFILE="balanced")} == {
         "translation", "response", "quality", "billing", *ANALYSTS,
@@ -158,7 +158,7 @@ def test_a_profile_says_which_roles_ask_the_model_that_all_share() -> None:
 def test_a_roles_own_model_comes_before_the_profile() -> None:
     own = {"ROUTER_MODEL": "b", "RESPONSE_MODEL": "none"}
     assert models_of(GEN_MODEL="a", MODEL_PROFILE="answer", **own) == {
-        "router": "b", "billing": "a", **dict.fromkeys(ANALYSTS, "a"),
+        "router": "b", "billing": "a", **dict.fromkeys(map(str, ANALYSTS), "a"),
     }  # fmt: skip
 
 

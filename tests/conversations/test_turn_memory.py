@@ -8,9 +8,9 @@ import pytest
 from django.db import transaction
 
 from agents import envelopes
+from agents.decision import Stage
 from agents.models import Envelope
 from agents.names import Role, Status
-from agents.routing import Stage
 from agents.steps import presence
 from agents.steps.concurrency import queue
 from conversations.answers import reply

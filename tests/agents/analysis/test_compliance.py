@@ -6,4 +6,5 @@ from agents.names import Role
 
 def test_without_a_model_it_says_that_it_needs_one() -> None:
     given = REGISTRY[Role.COMPLIANCE]({"canonical_question": "Does it meet the law?"})
-    assert given["agent_outputs"] == {"compliance": {"problem": "no model"}}
+    assert given["agent_outputs"]["compliance"]["reason"] == "model"
+    assert given["is_incomplete"]

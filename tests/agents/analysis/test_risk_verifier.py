@@ -6,4 +6,5 @@ from agents.names import Role
 
 def test_without_a_model_it_says_that_it_needs_one() -> None:
     given = REGISTRY[Role.RISK_VERIFIER]({"canonical_question": "Does it meet the law?"})
-    assert given["agent_outputs"] == {"risk_verifier": {"problem": "no model"}}
+    assert given["agent_outputs"]["risk_verifier"]["reason"] == "model"
+    assert given["is_incomplete"]

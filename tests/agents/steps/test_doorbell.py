@@ -6,9 +6,9 @@ import uuid
 import pytest
 
 from agents.contract import Result
+from agents.decision import Decision, Stage
 from agents.models import Envelope
 from agents.names import Role
-from agents.routing import Decision, Stage
 from agents.steps import events, shutdown
 from agents.steps.doorbell import ring, take_command
 from agents.steps.records import Claim, Conclusion

@@ -7,10 +7,10 @@ from uuid import UUID
 from django.db.models import F
 
 from agents.contract import Result
+from agents.decision import Decision, Stage
 from agents.manager import route
 from agents.models import Envelope, Step
 from agents.names import Role
-from agents.routing import Decision, Stage
 from agents.steps import events
 from agents.steps.doorbell import ring
 from agents.steps.records import Claim, Conclusion, claim_ready

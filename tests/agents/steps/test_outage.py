@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from django.db import DataError, OperationalError
 
+from agents.decision import Decision, Stage
 from agents.models import Step
 from agents.names import Role
-from agents.routing import Decision, Stage
 from agents.steps import step_lease, steps
 from agents.steps.records import Conclusion, record
 from tests.conftest import Begin

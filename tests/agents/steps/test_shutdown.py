@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import connection
 
+from agents.decision import Decision, Stage
 from agents.models import Envelope, Step
 from agents.names import Role
-from agents.routing import Decision, Stage
 from agents.steps import events, presence, step_lease
 from agents.steps.records import Conclusion
 from agents.steps.shutdown import GRACE_SECONDS

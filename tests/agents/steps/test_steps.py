@@ -9,11 +9,11 @@ from django.utils.timezone import now
 
 from agents import envelopes, models
 from agents.contract import Contract, Result, View
+from agents.decision import Decision, Stage
 from agents.errors import AgentError
 from agents.manager import route
 from agents.models import Envelope, Fault, Step
 from agents.names import Role, Status
-from agents.routing import Decision, Stage
 from agents.steps import step_lease, sweeper
 from agents.steps.records import Claim, Conclusion
 from agents.steps.steps import fail, finish, perform_one_by_one
