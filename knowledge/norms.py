@@ -17,7 +17,7 @@ from knowledge.sentences import blocks, split_sentences
 WORDINGS = Path(__file__).with_suffix(".toml")
 Kind = Literal["prohibition", "duty", "permission"]
 KINDS: tuple[Kind, ...] = ("prohibition", "duty", "permission")  # the first that holds counts
-GAP = r"[^.;!?\n]{1,80}?"
+GAP = r"[^.,;!?\n]{1,80}?"
 # "2.1", "(a)", "§ 4" and the like before what a clause says.
 NUMBERING = re.compile(
     r"^[\s*_>#-]*(?:§+\s*)?"
@@ -96,13 +96,19 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def _norm(sentence: str, patterns: dict[str, re.Pattern[str]]) -> Norm | None:
-    plain = patterns["not"].sub(lambda match: " " * len(match[0]), sentence[:LONGEST])
+    plain = patterns["not"].sub(lambda match: " " * len(match[0]), _begun_small(sentence))
     if len(plain) < SHORTEST or sentence.rstrip().endswith(("?", "\uff1f")):
         return None
     for kind in KINDS:
         if match := patterns[kind].search(plain):
             return Norm(kind, sentence, " ".join(match[0].split()))
     return None
+
+
+def _begun_small(sentence: str) -> str:
+    """Return what is looked at of a sentence; a capital at its beginning says nothing."""
+    is_capital = sentence[:1].isupper() and not sentence[1:2].isupper()
+    return (sentence[:1].lower() if is_capital else sentence[:1]) + sentence[1:LONGEST]
 
 
 def _definitions(sentence: str, means: re.Pattern[str] | None) -> Iterator[Definition]:
@@ -130,20 +136,19 @@ def _wordings() -> dict[str, dict[str, list[str]]]:
 def _patterns(language: str) -> dict[str, re.Pattern[str]]:
     """Return the wordings of a language as patterns; of one that is not known, none."""
     known = _wordings().get(language, {})
-    patterns = {
-        name: re.compile(_any(known[name]), re.IGNORECASE) for name in (*KINDS, "not") if known
-    }
+    patterns = {name: re.compile(_any(known[name])) for name in (*KINDS, "not") if known}
     if known:
         means = _any(known["definition"])
         begins = rf"(?:{TERM}|{BOLD})"
-        patterns["definition"] = re.compile(rf"{begins}{BETWEEN}(?:{means})", re.IGNORECASE)
+        patterns["definition"] = re.compile(rf"{begins}{BETWEEN}(?:{means})")
     return patterns
 
 
 def _any(wordings: list[str]) -> str:
     """Return a pattern for any of the wordings, the longest first; for none, one for nothing."""
     ordered = sorted(wordings, key=len, reverse=True)
-    return "|".join(map(_one, ordered)) if ordered else r"(?!)"
+    either = [each for wording in ordered for each in dict.fromkeys((wording, wording.upper()))]
+    return "|".join(map(_one, either)) if either else r"(?!)"
 
 
 def _one(wording: str) -> str:

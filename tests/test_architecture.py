@@ -80,7 +80,6 @@ LONELY = {
     "knowledge.embedding.kept_vectors": "files that processes share",
     "knowledge.ingestion.retention": "what is kept of old jobs, and how long",
     "knowledge.parsing.pdf.bombs": "what is told before a library reads a file",
-    "knowledge.norms": "the wordings of languages",
     "knowledge.search.explainer": "what is said to who asks why",
     "knowledge.web.sitemap": "a protocol of its own",
 }
