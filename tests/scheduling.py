@@ -14,6 +14,7 @@ DOCENTS = {
     "test_mcp_clients": "rules",
     "test_openai_clients": "rules",
     "test_refusals": "rules",
+    "test_analysis": "thinker",
     "test_asker_crashes": "thinker",
     "test_billing": "thinker",
     "test_crash_matrix": "thinker",

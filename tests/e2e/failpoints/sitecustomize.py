@@ -23,7 +23,14 @@ from types import ModuleType
 from typing import Any
 
 INGEST = "ingest"
-SWITCHED = ("CACHE_SEARCH_SECONDS", "HANDOVER", "HISTORY_MESSAGES", "MODELS", "SEARCH_EXPANSION")
+SWITCHED = (
+    "CACHE_SEARCH_SECONDS",
+    "HANDOVER",
+    "HISTORY_MESSAGES",
+    "MODELS",
+    "ROUTES",
+    "SEARCH_EXPANSION",
+)
 working = threading.local()  # the role whose step or job this thread does
 
 Act = Callable[..., Any]
