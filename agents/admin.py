@@ -27,7 +27,7 @@ from agents.tools.tool import ToolOutcome
 from agents.trace.metrics import overview
 from agents.trace.queues import LATE_SECONDS
 from agents.trace.tool_use import runs_by_step, tool_figures
-from agents.trace.trace import timeline
+from agents.trace.trace import judged_requirements, plan_steps, timeline
 from agents.trace.usage import PARTS, calls_of, figures, usage_of_calls
 from knowledge.providers import parse_model_name, provider_names
 from knowledge.read_only_admin import RecordAdmin, pretty
@@ -72,6 +72,8 @@ class EnvelopeAdmin(RecordAdmin):
         return {
             "row": row,
             "question": row.memory.get("text", ""),
+            "plan": plan_steps(row),
+            "requirements": judged_requirements(row.payload),
             "spans": [
                 (span, pretty(span.step.output) if span.step.output else "", runs[span.step.number])
                 for span in spans

@@ -443,7 +443,6 @@ TRACE = frozenset(
         "guardrails_analysis",
         "route_analysis",
         "search_context",
-        "query_type",
         "complexity_score",
         "vagueness_score",
         "context_structure",

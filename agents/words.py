@@ -343,6 +343,14 @@ class Phrase(StrEnum):
 
     NOT_ANALYSED = "No language model could analyse this, so nothing is judged. The documents say:"
     ANALYSIS_INCOMPLETE = "Parts of this analysis could not be done, or not wholly: {parts}."
+    OBLIGATIONS = (
+        "No language model could judge this. These are the duties that I found, each "
+        "with the nearest place in another document:"
+    )
+    NEAR_SURELY = "surely about it"
+    NEAR_LIKELY = "likely about it"
+    NEAR_PERHAPS = "perhaps about it"
+    NOTHING_NEAR = "nothing near found"
     PART_PASSAGES = "finding passages"
     PART_KINDS = "kinds of documents"
     PART_REQUIREMENTS = "list of requirements"

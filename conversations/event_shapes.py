@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agents.analysis.shapes import Estimate
+
 
 class EventShape(BaseModel):
     """What the data of one event holds."""
@@ -51,7 +53,10 @@ class ToolUse(EventShape):
 
 
 class AgentComplete(EventShape):
-    """The step is done: the attributes it wrote, who wrote them, and its calls of tools."""
+    """The step is done: the attributes it wrote, who wrote them, and its calls of tools.
+
+    That of the orchestrator says which roles will work on an analysis, step by step.
+    """
 
     role: str
     step: int
@@ -59,6 +64,8 @@ class AgentComplete(EventShape):
     wrote: list[str]
     mode: str
     trajectory: list[ToolUse] = Field(default_factory=list)
+    plan: list[list[str]] = Field(default_factory=list)
+    estimate: Estimate | None = None  # of what the plan may come to at most
 
 
 class ToolCallStart(OfRole):

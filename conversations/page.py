@@ -21,7 +21,7 @@ from agents.attributes import Persona
 from agents.models import Envelope
 from agents.names import Status
 from agents.trace import correlation
-from agents.trace.trace import timeline
+from agents.trace.trace import plan_steps, timeline
 from conversations.answers import answer_html, by_marker, mode_sentence, reply, without_sources
 from conversations.errors import (
     Busy,
@@ -259,6 +259,7 @@ def _turn(visible: VisibleTurn) -> dict[str, Any]:
             quotes=bool(citations),
             form=envelope.payload.get("answer_form") or "",
         ),
+        "plan": plan_steps(envelope),
         "spans": timeline(envelope, list(envelope.steps.defer("output"))),
         "asked": questions,
         "is_latest": bool(questions) and questions[-1]["turn_id"] == envelope.pk,

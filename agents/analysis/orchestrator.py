@@ -4,14 +4,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 from pydantic import BaseModel, Field
 
 from agents.analysis.evidence import references, with_markers
+from agents.analysis.obligation_list import listed
+from agents.analysis.obligations import checklist
 from agents.analysis.shapes import (
     Given,
     Item,
     Output,
     Plan,
+    QueryType,
     Request,
     Shortcoming,
     given,
@@ -40,6 +44,7 @@ SYNTHESIS = Prompt(
 SHOWN = 6  # messages before the question
 VAGUE = 0.6
 MOST_QUESTIONS, LONGEST_QUESTION = 3, 200
+MOST_OBLIGATIONS = 12  # of a list without a model
 MOST_PASSAGES = 40  # of an answer
 # What a user is told could not be done.
 PARTS: Mapping[Role, Phrase] = {
@@ -62,6 +67,7 @@ class Assignment(View):
     history: list[Remark] = []
     response_notes: list[str] = []
     assistant: Persona = Field(default_factory=Persona)
+    query_type: QueryType = "compliance"  # where no router said another
     analysis_plan: Plan | None = None
     plan_step: int = 0
     extra_rounds: int = 0
@@ -110,10 +116,18 @@ def orchestrate(view: Assignment, llm: Model) -> Writes:
 
 @orchestrate.without_model
 def unplanned(view: Assignment) -> Writes:
-    """Without a model nothing is judged: the documents are quoted, and it is said why."""
+    """Without a model nothing is judged: what is prescribed is listed, with what is near to it.
+
+    Where that was not asked for, or is nothing, the documents are quoted.
+    """
     if view.stage == Stage.SYNTHESIS:
         return {"synthesis_report": _report(view)}
-    return {"analysis_plan": Plan(origin="rules")}
+    plan: Writes = {"analysis_plan": Plan(query_type=view.query_type, origin="rules")}
+    if view.query_type != "compliance":
+        return plan
+    found = checklist(at_hand().caller, question=view.canonical_question, limit=MOST_OBLIGATIONS)
+    connection.close()
+    return plan | (listed(found, view.language) if found.obligations else {})
 
 
 def _planned(view: Assignment, llm: Model) -> Writes:

@@ -43,6 +43,44 @@ def analysis(payload: Payload) -> dict[str, Any] | None:
     return planned and {"plan": planned, **{name: payload.get(name) for name in names}}
 
 
+@dataclass(frozen=True)
+class PlanStep:
+    """Specialists that work at the same time, and whether they have: done, running or queued."""
+
+    roles: list[str]
+    condition: str
+
+
+def plan_steps(envelope: Envelope) -> list[PlanStep]:
+    """Return the steps of a turn's plan, if it has one; queued ones it did not come to."""
+    payload = envelope.payload
+    steps = (payload.get("analysis_plan") or {}).get("steps", [])
+    begun, done = payload.get("plan_step", 0), payload.get("agent_outputs") or {}
+    return [
+        PlanStep(
+            roles,
+            "done" if done.keys() >= set(roles) else "running" if number <= begun else "queued",
+        )
+        for number, roles in enumerate(steps, start=1)
+    ]
+
+
+def judged_requirements(payload: Payload) -> list[dict[str, Any]]:
+    """Return the checklist of an analysis, each requirement with its verdict and the passages."""
+    outputs = payload.get("agent_outputs") or {}
+    found = {role: output.get("result") or {} for role, output in outputs.items()}
+    verdicts = {
+        each["requirement_id"]: each for each in found.get(Role.COMPLIANCE, {}).get("verdicts", [])
+    }
+    evidence = payload.get("evidence") or {}
+    rows = []
+    for each in found.get(Role.REQUIREMENT_EXTRACTOR, {}).get("requirements", []):
+        verdict = verdicts.get(each["id"]) or {"verdict": "", "explanation": "", "evidence": []}
+        shown = [evidence[name] for name in verdict["evidence"] if name in evidence]
+        rows.append(each | {**verdict, "shown": shown})
+    return rows
+
+
 def search_rounds(steps: Sequence[Step], payloads: Sequence[Payload]) -> list[dict[str, Any]]:
     """Return `{round, step, query, quality, error, passages, verdict}` for every search that ended.
 

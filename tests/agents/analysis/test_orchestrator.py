@@ -7,11 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
+from django.test import Client
+from django.urls import reverse
+from pydantic import ValidationError
 from pytest_django import Settings
 
+from agents.analysis.work_plan import Proposal
 from agents.models import Envelope, ToolRun
 from agents.names import ANALYSTS, Role, Route, Status
-from agents.tools.tool import ToolOutcome
+from agents.tools.tool import TOOLS, ToolOutcome
+from agents.trace.replay import Changes, Replay
+from agents.trace.trace import judged_requirements, plan_steps, trace
 from assistant.lab import scripted_analysis
 from assistant.lab.model_server import Call, Response
 from assistant.lab.scripted_analysis import CZECH, ENGLISH, Case
@@ -77,6 +84,9 @@ def test_a_compliance_check_ends_in_a_checklist_with_evidence(
     roles = [step.role for step in envelope.steps.exclude(role="manager").order_by("number")]
     expected = ["orchestrator", *chain(*scripted_analysis.STEPS), "orchestrator", "quality"]
     assert roles[-len(expected) :] == expected
+    batches = dict(envelope.steps.values_list("role", "batch"))
+    for together in scripted_analysis.STEPS:
+        assert len({batches[role] for role in together}) == 1
     checklist = given(envelope, "requirement_extractor")
     assert [each["requirement"] for each in checklist["requirements"]] == [
         rule.text for rule in case.rules
@@ -100,6 +110,26 @@ def test_a_compliance_check_ends_in_a_checklist_with_evidence(
     assert payload["synthesis_report"]["target"] == case.act
     assert payload["gravest"] == 4
     assert payload["analysis_plan"]["estimate"]["calls"] > 0
+    told = trace(envelope)["analysis"]
+    assert told["agent_outputs"] == payload["agent_outputs"]
+    assert {each.condition for each in plan_steps(envelope)} == {"done"}
+    rows = judged_requirements(payload)
+    assert [row["verdict"] for row in rows] == [rule.verdict for rule in case.rules]
+    assert rows[0]["shown"][0]["title"] == case.policy
+
+
+def test_page_and_admin_show_the_plan_and_the_checklist(
+    analysts: Sensible, admin_client: Client
+) -> None:
+    envelope = analysed()
+    page = admin_client.get(reverse("admin:agents_envelope_change", args=[envelope.pk]))
+    shown = page.content.decode()
+    for rule in ENGLISH.rules:
+        assert rule.text in shown
+        assert f'class="status {rule.verdict}"' in shown
+    assert "requirement_extractor + classifier" in shown
+    values = {"plan": plan_steps(envelope), "spans": [], "turn": envelope, "reply": {}}
+    assert "compliance + risk_verifier" in render_to_string("conversations/steps.html", values)
 
 
 def test_an_analysis_has_a_time_of_its_own(analysts: Sensible, settings: Settings) -> None:
@@ -109,16 +139,6 @@ def test_an_analysis_has_a_time_of_its_own(analysts: Sensible, settings: Setting
     assert (envelope.deadline - envelope.create_ts).total_seconds() == 777
     envelope.deadline = envelope.create_ts
     assert longest_wait(envelope) > 777
-
-
-def test_specialists_of_a_step_wait_for_no_other_of_it(analysts: Sensible) -> None:
-    envelope = analysed()
-    steps = list(envelope.steps.exclude(role="manager").order_by("number"))
-    batches = {step.role: step.batch for step in steps}
-    assert batches["requirement_extractor"] == batches["classifier"]
-    assert batches["compliance"] == batches["risk_verifier"]
-    together = {step.role: step.number for step in steps}
-    assert together["classifier"] - together["requirement_extractor"] == 1
 
 
 def test_a_failed_specialist_is_told_and_the_others_go_on(analysts: Sensible) -> None:
@@ -143,20 +163,27 @@ def test_what_has_no_shape_is_brought_into_it_once(analysts: Sensible) -> None:
 @pytest.mark.parametrize(
     ("steps", "problem"),
     [
+        ([], "names no specialist"),
         ([["extractor"], ["oracle"]], "no specialist oracle"),
+        ([["extractor"], ["extractor"]], "twice"),
         ([["compliance"], ["requirement_extractor"]], "needs requirement_extractor"),
         ([["compliance", "requirement_extractor"]], "needs requirement_extractor"),
     ],
-    ids=["invented", "too early", "at the same time"],
+    ids=["empty", "invented", "twice", "too early", "at the same time"],
 )
-def test_a_plan_that_cannot_be_followed_is_mended_once_and_then_the_usual_one(
-    analysts: Sensible, steps: list[list[str]], problem: str
+def test_a_plan_that_cannot_be_followed_is_no_plan(steps: list[list[str]], problem: str) -> None:
+    with pytest.raises(ValidationError, match=problem):
+        Proposal.model_validate(scripted_analysis.Analyst(ENGLISH).plan(steps))
+
+
+def test_such_a_plan_is_mended_once_and_then_the_usual_one_is_followed(
+    analysts: Sensible,
 ) -> None:
-    play(analysts, ENGLISH, steps)
+    play(analysts, ENGLISH, [["extractor"], ["oracle"]])
     plan = analysed().payload["analysis_plan"]
-    assert asked(analysts).count("orchestrator") == 1 or problem in plan["problem"]
+    assert asked(analysts).count("orchestrator") == 2
     assert plan["origin"] == "default"
-    assert problem in plan["problem"]
+    assert "no specialist oracle" in plan["problem"]
     assert plan["steps"][:3] == [["extractor"], ["requirement_extractor"], ["compliance"]]
 
 
@@ -178,17 +205,34 @@ def test_what_is_simple_is_answered_from_the_documents(analysts: Sensible) -> No
     assert asked(analysts) == ["orchestrator"]
 
 
-def test_without_a_model_the_documents_are_quoted_and_it_is_said_why(
-    analysts: Sensible, settings: Settings
-) -> None:
+@pytest.fixture
+def no_models(analysts: Sensible, settings: Settings) -> None:
     settings.MODELS = {
         asker: replace(choice, model="") for asker, choice in settings.MODELS.items()
     }
-    payload = turn("Check whether our data policy complies with the archive act on invoices.",
+
+
+@pytest.mark.usefixtures("no_models")
+def test_without_a_model_duties_are_listed_and_nothing_is_judged() -> None:
+    envelope = turn(ENGLISH.question, collections=["en"])
+    payload = envelope.payload
+    assert payload["analysis_plan"]["origin"] == "rules"
+    assert payload["mode"] == "extractive"
+    assert envelope.status == Status.COMPLETED
+    for rule in ENGLISH.rules:
+        assert f"- {rule.text} [C" in payload["response"]
+    assert "No language model could judge this." in payload["response"]
+    assert not [word for word in ("compliant", "violation") if word in payload["response"]]
+    assert {each["citation_status"] for each in payload["citations_used"]} == {"verified"}
+    assert payload["synthesis_report"]["obligations"]["obligations"][0]["id"] == "REQ-001"
+
+
+@pytest.mark.usefixtures("no_models")
+def test_without_a_model_what_asks_for_no_duties_is_quoted_and_it_is_said_why() -> None:
+    payload = turn("What are the risks of how our data policy handles the deletion of invoices?",
                    collections=["en"]).payload  # fmt: skip
     assert payload["analysis_plan"]["origin"] == "rules"
     assert "No language model could analyse this" in payload["response"]
-    assert "compliant" not in payload["response"]
 
 
 def test_one_more_round_of_specialists_may_be_asked_for_and_no_second(analysts: Sensible) -> None:
@@ -238,3 +282,38 @@ def test_money_that_is_spent_ends_the_plan_with_what_is_known(
     assert payload["shortcomings"][0]["reason"] == "budget"
     assert "ANALYSIS_TOKENS" in payload["shortcomings"][0]["detail"]
     assert payload["response"]
+
+
+def test_a_replay_from_a_specialist_asks_its_other_model_and_nobody_before_it(
+    analysts: Sensible,
+) -> None:
+    envelope = analysed()
+    step = envelope.steps.get(role="compliance")
+    analysts.server.ledger.clear()
+    replay = Replay(envelope, Changes({"compliance": "other@scripted"}), step.number)
+    replay.run()
+    assert {call.prompt for call in analysts.server.ledger} == {"compliance"}
+    assert {call.body["model"] for call in analysts.server.ledger} == {"other"}
+    assert replay.answer == envelope.payload["response"]
+
+
+def test_a_result_of_200_kb_is_shortened_for_the_model_and_kept_whole(
+    analysts: Sensible, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(analysts, ENGLISH, ONE)
+    long = replace(TOOLS["search"], function=lambda *_: {"hits": "x" * 200_000, "passages": []})
+    monkeypatch.setitem(TOOLS, "search", long)
+    envelope = analysed()
+    run = ToolRun.objects.filter(envelope=envelope, tool="search").first()
+    assert run
+    assert run.result
+    assert len(run.result["hits"]) == 200_000
+    shown = [
+        str(message["content"])
+        for call in analysts.server.ledger
+        if call.prompt == "extractor"
+        for message in call.body["messages"]
+        if message["role"] == "tool"
+    ]
+    assert shown
+    assert max(map(len, shown)) < 2000
