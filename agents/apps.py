@@ -35,7 +35,12 @@ HOOKS = (
     "agents.llm.journal",
 )
 # Declare prompts, which are checked, and no role imports them.
-PROMPTS = ("agents.llm.trial", "agents.llm.speed", "agents.tools.loop")
+PROMPTS = (
+    "agents.llm.trial",
+    "agents.llm.speed",
+    "agents.tools.loop",
+    "agents.library.verdict",
+)
 # Declare the tools that roles may have called.
 TOOLS = (
     "agents.analysis.document_tools",

@@ -14,6 +14,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console, RenderableType
 
+from agents.library import verdict
 from agents.steps import presence
 from assistant.lab import (
     answer_quality,
@@ -21,6 +22,7 @@ from assistant.lab import (
     api_cases,
     bench_answer,
     citation_quality,
+    compliance_quality,
     false_alarms,
     fault_turns,
     fault_verdicts,
@@ -81,6 +83,7 @@ class Command(BaseCommand):
             (_file_arguments(kinds, "language", LANGUAGE), measure_language),
             (_file_arguments(kinds, "guardrails", GUARDRAILS), measure_guardrails),
             (_file_arguments(kinds, "routing", ROUTING), measure_routing),
+            (_compliance_arguments(kinds), measure_compliance),
             (_injection_arguments(kinds), measure_injection),
             (_faults_arguments(kinds), measure_faults),
             (_tools_arguments(kinds), measure_tools),
@@ -188,6 +191,19 @@ def _injection_arguments(kinds: Kinds) -> ArgumentParser:
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument(
         "--limit", type=int, default=None, metavar="N", help="only the first N (all)"
+    )
+    return parser
+
+
+def _compliance_arguments(kinds: Kinds) -> ArgumentParser:
+    parser = kinds.add_parser(
+        "compliance",
+        help="whether what bears on a requirement is found in a contract, and what the compliance "
+        "agent's model says of it: a JSON file of contracts as in ContractNLI",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument(
+        "--limit", type=int, default=None, metavar="N", help="only the first N contracts (all)"
     )
     return parser
 
@@ -390,6 +406,16 @@ def measure_api(options: dict[str, Any]) -> Result:
             )
     bad = sum(row[column] for row in rows for column in api_cases.COLUMNS)
     return {"keys": rows, "bad": bad}, api_cases.table(rows)
+
+
+def measure_compliance(options: dict[str, Any]) -> Result:
+    """Look for every requirement in every contract, and ask the model, if there is one."""
+    judged = compliance_quality.contracts_of(options["file"], options["limit"])
+    collection = compliance_quality.take_in(judged, options["file"], watched_work)
+    judge = verdict.judged if verdict.model_name() else None
+    with progress_bar("requirements") as watch:
+        figures = compliance_quality.evaluate(judged, collection, judge, watch)
+    return figures, compliance_quality.table(figures)
 
 
 def _named(names: Sequence[str], known: Mapping[str, T], what: str) -> list[T]:
