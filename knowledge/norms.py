@@ -63,7 +63,7 @@ def norms(text: str, language: str) -> list[Norm]:
 
     What stands in a list below such a sentence is meant by it, too.
     """
-    patterns = _patterns(_base(language))
+    patterns = patterns_of(language)
     found: list[Norm] = []
     leads: Norm | None = None
     for sentence in sentences(text) if patterns else ():
@@ -81,7 +81,7 @@ def norms(text: str, language: str) -> list[Norm]:
 
 def definitions(text: str, language: str) -> list[Definition]:
     """Return what a Markdown text defines, in order; of a language without wordings little."""
-    patterns = _patterns(_base(language))
+    patterns = patterns_of(language)
     means = patterns["definition"] if patterns else None
     found = (each for sentence in sentences(text) for each in _definitions(sentence, means))
     return [each for each in found if any(map(str.isalpha, each.term))]
@@ -132,16 +132,28 @@ def _wordings() -> dict[str, dict[str, list[str]]]:
         return tomllib.load(file)
 
 
+def patterns_of(language: str) -> dict[str, re.Pattern[str]]:
+    """Return the wordings of a language as patterns, by kind; of one that is not known, none.
+
+    Of a definition, the group `term` or `bold` is what is defined; of a section, the first group
+    is its number.
+    """
+    return _patterns(_base(language))
+
+
 @cache
 def _patterns(language: str) -> dict[str, re.Pattern[str]]:
-    """Return the wordings of a language as patterns; of one that is not known, none."""
-    known = _wordings().get(language, {})
-    patterns = {name: re.compile(_any(known[name])) for name in (*KINDS, "not") if known}
-    if known:
-        means = _any(known["definition"])
-        begins = rf"(?:{TERM}|{BOLD})"
-        patterns["definition"] = re.compile(rf"{begins}{BETWEEN}(?:{means})")
-    return patterns
+    known = _wordings().get(language)
+    if known is None:
+        return {}
+    either = {kind: _any(wordings) for kind, wordings in known.items()}
+    both = {
+        "begins": f"(?i:{either['begins']})",
+        "ends": f"(?i:{either['ends']})",
+        "definition": rf"(?:{TERM}|{BOLD}){BETWEEN}(?:{either['definition']})",
+        "section": rf"(?:§+|(?i:{either['section']}))\s*(\d{{1,3}}(?:\.\d{{1,3}})*)",
+    }
+    return {kind: re.compile(pattern) for kind, pattern in (either | both).items()}
 
 
 def _any(wordings: list[str]) -> str:

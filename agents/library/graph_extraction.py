@@ -1,7 +1,11 @@
-"""Graph extraction: lets a model find what documents state of things while they are taken in."""
+"""Graph extraction: lets a model find what documents state of things while they are taken in.
+
+Without one they are read by rules, which see little of it.
+"""
 
 from calendar import monthrange
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import Annotated, Literal
@@ -11,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from agents.library.descriptions import first_answers, has_model, model_of
 from agents.llm.outcomes import ModelFailure
-from knowledge import graph, model_calls
+from knowledge import graph, graph_rules, model_calls
 from knowledge.chunking import Part
 from knowledge.graph import Graph, NamedEntity, StatedRelation
 from knowledge.parsing import Page
@@ -66,7 +70,7 @@ class Extracted(BaseModel):
 
 
 def register() -> None:
-    """Have graphs drawn by the model, where there is one and KNOWLEDGE_GRAPH is set."""
+    """Have graphs drawn where KNOWLEDGE_GRAPH is set, by the model where there is one."""
     graph.register(draw)
     model_calls.register(
         model_calls.RELATIONS, model_calls.Question(is_on, partial(first_answers, PROMPT))
@@ -79,15 +83,16 @@ def is_on() -> bool:
 
 
 def draw(page: Page, parts: Sequence[Part]) -> Graph:
-    """Return what the model finds; of a failure nothing but a warning. One call per text."""
+    """Return what the model finds, or rules where there is none or it fails. One call per text."""
     llm = model_of(page.content)
     if llm is None:
-        return Graph(warnings=("no relations were taken in: KNOWLEDGE_GRAPH needs a model",))
+        return graph_rules.draw(page, parts)
     blocks = readable(parts)
     try:
         reply = llm.ask(PROMPT, Extracted, title=page.title, parts=blocks)
     except ModelFailure as failure:
-        return Graph(warnings=(f"no relations were taken in, the model failed: {failure}",))
+        warning = f"relations were taken in by rules alone, the model failed: {failure}"
+        return replace(graph_rules.draw(page, parts), warnings=(warning,))
     left = len(parts) - len(blocks)
     return Graph(
         entities=tuple(

@@ -170,7 +170,7 @@ def ingest(prompt: str, failure: str, sensible: Sensible) -> str:
 # What an ingest warns of, and what it comes to.
 WITHOUT = {
     "enrichment": ("described by its own words", "own words"),
-    "graph": ("no relations were taken in", "no relations"),
+    "graph": ("relations were taken in by rules", "no relations"),
 }
 OUTCOMES: dict[str, Callable[[str, str, Sensible], str]] = {
     **dict.fromkeys(ROLES, answer),

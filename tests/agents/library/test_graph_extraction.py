@@ -158,14 +158,17 @@ def test_off_by_default_nobody_is_asked(
 
 
 @pytest.mark.parametrize("model", [Choice("fake@scripted", timeout=5), Choice()])
-def test_without_a_usable_reply_the_document_is_taken_in_and_the_job_says_so(
+def test_without_a_usable_reply_rules_read_the_document_and_the_job_says_why(
     drawing: Scripted, settings: Settings, tmp_path: Path, model: Choice
 ) -> None:
     settings.MODELS = settings.MODELS | {"enrichment": model}
     drawing.says("graph", Response("no"))
-    report = take(tmp_path, fog=TEXT)
-    assert report.new == 1
-    assert any("no relations were taken in" in each.reason for each in report.warnings)
+    report = take(tmp_path, fog=f"{TEXT}\n\n\u201cHaze\u201d means visibility below two miles.")
+    warnings = [each.reason for each in report.warnings if "relations" in each.reason]
+    assert all("by rules alone, the model failed" in each for each in warnings)
+    assert len(warnings) == (1 if model.model else 0)
+    (found,) = graph_search("haze", collections=["island"])
+    assert (found.predicate, found.object_kind) == ("defines", "term")
 
 
 @pytest.mark.parametrize(
