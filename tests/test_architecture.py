@@ -74,6 +74,7 @@ LONELY = {
     "conversations.conversation_events": "the events of a conversation over HTTP",
     "conversations.user_api": "users over HTTP",
     "conversations.assistant_admin": "Django looks for admin.py, which holds another concept",
+    "knowledge.admin.graph_picture": "a picture and its measures",
     "knowledge.graph_rules": "what is read without a model",
     "knowledge.archive.export": "one of the two directions of an archive",
     "knowledge.embedding.e5": "a process, and what measures it",

@@ -6,8 +6,10 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from unfold.decorators import display
 
+from knowledge.admin.graph_picture import picture
 from knowledge.admin.search_box import chunk_link
 from knowledge.collections import count
 from knowledge.models import Entity, EntityName, Relation
@@ -41,12 +43,14 @@ class EntityAdmin(RecordAdmin):
     def record(self, row: Any) -> dict[str, Any]:
         """Return the entity with its names and relations, those that began last first."""
         names = row.names.select_related("document").defer("document__content")
+        relations = list(relations_matching(Q(subject=row) | Q(object=row))[:RELATIONS_SHOWN])
         return {
             "row": row,
+            "picture": picture(row, relations, entity_address),
             "names": names.order_by("name", "document__title", "pk")[:NAMES_SHOWN],
             "relations": [
                 {"row": each, "held": valid_time(each), "said": passage_link(each)}
-                for each in relations_matching(Q(subject=row) | Q(object=row))[:RELATIONS_SHOWN]
+                for each in relations
             ],
         }
 
@@ -110,6 +114,11 @@ def valid_time(relation: Relation) -> str:
         case None, date() as end:
             return f"until {end}"
     return "no time said"
+
+
+def entity_address(entity: Entity) -> str:
+    """Return the page of an entity."""
+    return reverse("admin:knowledge_entity_change", args=[entity.pk])
 
 
 def passage_link(relation: Relation) -> str:
