@@ -161,6 +161,8 @@ def _matcher(
 ) -> Callable[[str], tuple[list[Evidence], float | None]]:
     """Return what finds passages near to a sentence, in other documents than `own`."""
     others: list[str] = []
+    if not matched:
+        return lambda _: ([], None)
     if own:
         rows = documents_of(reader).exclude(pk__in=own).order_by("pk")
         others = list(rows.values_list("pk", flat=True)[:MOST_DOCUMENTS])
