@@ -9,7 +9,7 @@ from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from agents.analysis.shapes import Output, Plan, QueryType, Request, Shortcoming
+from agents.analysis.shapes import Evidence, Output, Plan, QueryType, Request, Shortcoming
 from agents.names import Role, Route, Status
 from agents.reducer import Reducer
 
@@ -250,26 +250,6 @@ class SourceReference(MarkedSource):
     """A marked passage with its text, as it was given to the response agent."""
 
     text: str
-
-
-class Evidence(Value):
-    """A passage that a tool gave, under an id by which specialists name it.
-
-    Everything but the score is the same whoever found it, and however.
-    """
-
-    id: str = Field(pattern=r"^p[0-9a-f]{8}$")
-    document_id: str
-    chunk_id: int
-    version: int
-    edition: str = ""  # the document's own version, as it names it
-    title: str
-    section: str  # "Heading > Subheading", empty at the top of a document
-    crumbs: list[str] = []
-    source: str
-    language: str
-    text: str
-    score: Unit | None = None  # highest cosine with what was asked; None where none is known
 
 
 # What is known of a statement and the passage it cites; `citations/check.py` decides.

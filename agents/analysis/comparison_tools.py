@@ -26,7 +26,7 @@ from agents.analysis.document_tools import (
     in_reach,
     look_for,
 )
-from agents.attributes import Evidence
+from agents.analysis.shapes import Evidence
 from agents.documentation.citations.particulars import Particulars
 from agents.documentation.passages import with_heading
 from agents.names import Role

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from pydantic import Field, StringConstraints
 
 from agents.analysis.evidence import PASSAGES, as_told, of_passage, of_runs
-from agents.attributes import Evidence
+from agents.analysis.shapes import Evidence
 from agents.models import ToolRun
 from agents.names import Role
 from agents.tools.tool import Arguments, Caller, Finding, RefusedArguments, tool

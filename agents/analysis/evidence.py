@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.attributes import Evidence, SourceReference
+from agents.analysis.shapes import Evidence
+from agents.attributes import SourceReference
 from agents.documentation import passages
 from agents.models import ToolRun
 from agents.tools.tool import ToolOutcome, as_json, excerpt

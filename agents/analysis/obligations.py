@@ -10,7 +10,8 @@ from typing import Literal
 
 from agents.analysis.document_tools import documents_of
 from agents.analysis.evidence import of_passage
-from agents.attributes import Evidence, Unit, Value
+from agents.analysis.shapes import Evidence
+from agents.attributes import Unit, Value
 from agents.tools.tool import Caller
 from knowledge.language import surely
 from knowledge.models import Chunk

@@ -11,6 +11,7 @@ from agents.analysis.evidence import references, with_markers
 from agents.analysis.obligation_list import listed
 from agents.analysis.obligations import checklist
 from agents.analysis.shapes import (
+    Evidence,
     Given,
     Item,
     Output,
@@ -22,7 +23,7 @@ from agents.analysis.shapes import (
     problem_of,
 )
 from agents.analysis.work_plan import Analysis, Proposal, estimated, planned, usual
-from agents.attributes import Evidence, Persona, Reason, Remark
+from agents.attributes import Persona, Reason, Remark
 from agents.contract import View, Writes, llm_agent
 from agents.decision import Stage
 from agents.documentation.citations.check import CheckedAnswer, check

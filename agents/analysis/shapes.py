@@ -274,3 +274,25 @@ def problem_of(steps: Sequence[Sequence[str]], done: Sequence[str] = ()) -> str:
             return "compliance needs requirement_extractor in an earlier step"
         before |= set(step)
     return ""
+
+
+class Evidence(Shape):
+    """A passage that a tool gave, under an id by which specialists name it.
+
+    Everything but the score is the same whoever found it, and however.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = Field(pattern=r"^p[0-9a-f]{8}$")
+    document_id: str
+    chunk_id: int
+    version: int
+    edition: str = ""  # the document's own version, as it names it
+    title: str
+    section: str  # "Heading > Subheading", empty at the top of a document
+    crumbs: list[str] = []
+    source: str
+    language: str
+    text: str
+    score: Unit | None = None  # highest cosine with what was asked; None where none is known

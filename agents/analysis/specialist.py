@@ -8,8 +8,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from agents.analysis.evidence import merged, named, of_runs
-from agents.analysis.shapes import SHAPES, Checklist, Given, Output, Reason, Shortcoming, given
-from agents.attributes import Evidence
+from agents.analysis.shapes import (
+    SHAPES,
+    Checklist,
+    Evidence,
+    Given,
+    Output,
+    Reason,
+    Shortcoming,
+    given,
+)
 from agents.contract import Agent, View, Writes, llm_agent
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome

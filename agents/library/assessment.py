@@ -16,7 +16,8 @@ from pydantic import ValidationError
 from agents.analysis.document_tools import documents_of
 from agents.analysis.evidence import of_passage
 from agents.analysis.obligations import checklist
-from agents.attributes import Evidence, Unit, Value
+from agents.analysis.shapes import Evidence
+from agents.attributes import Unit, Value
 from agents.errors import AgentError
 from agents.library.verdict import Verdict
 from agents.tools.tool import Caller

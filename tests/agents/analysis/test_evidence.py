@@ -14,7 +14,7 @@ from agents.analysis.evidence import (
     references,
     with_markers,
 )
-from agents.attributes import Evidence
+from agents.analysis.shapes import Evidence
 from agents.documentation.citations.check import check
 from agents.models import ToolRun
 from agents.tools.tool import ToolOutcome
