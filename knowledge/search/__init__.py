@@ -115,7 +115,7 @@ def search_with_vectors(
         weighed = weigh(wordings, vectors, scope, milliseconds, weights)
         with timed(milliseconds, "selection"):
             best, cosines = weighed.best(), weighed.cosines()
-            selection = select(weighed, best, limit)
+            selection = select(weighed, best, limit, once_per_section=not scope.documents)
             query = results.ask([weighed.parts[place].chunk for place in selection.results])
             verdict = judge_selection(weighed, best, cosines, scope)
             candidates = results.fetch(query)

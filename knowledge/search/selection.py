@@ -37,12 +37,17 @@ class Selection:
         return {place: why for place, why in dropped.items() if place not in self.results}
 
 
-def select(weighed: WeighedChunks, best: Sequence[int], limit: int) -> Selection:
+def select(
+    weighed: WeighedChunks, best: Sequence[int], limit: int, *, once_per_section: bool = True
+) -> Selection:
     """Return the best chunk of each section, relevant and not repetitive, at most `limit`.
 
-    `best` holds the places of all chunks, best first.
+    `best` holds the places of all chunks, best first. Within named documents a section may have
+    several: one without headings is a single section.
     """
-    first = one_per_place(best, lambda place: weighed.parts[place].section)
+    first: Sequence[int] = best
+    if once_per_section:
+        first = one_per_place(best, lambda place: weighed.parts[place].section)
     fetched = first[: max(settings.SEARCH_FETCH_K, limit)]
     alike = weighed.likeness(fetched)
     chosen = maximal_marginal_relevance(
@@ -52,7 +57,7 @@ def select(weighed: WeighedChunks, best: Sequence[int], limit: int) -> Selection
         trade_off=settings.MMR_LAMBDA,
     )
     # MMR chooses; the order stays that of the scores, which is better.
-    return Selection([fetched[row] for row in sorted(chosen)], fetched, alike)
+    return Selection([fetched[row] for row in sorted(chosen)], list(fetched), alike)
 
 
 def relevance(scores: Sequence[float]) -> list[float]:

@@ -64,6 +64,14 @@ def test_one_document_can_be_searched_alone_by_title_or_id(shelf: Any) -> None:
         assert {each["title"] for each in found.value["passages"]} == {"Old agreement"}
 
 
+def test_a_document_without_headings_gives_more_than_one_passage_when_it_is_named() -> None:
+    chunks = [(f"royalty {word}", towards(1, 0.1 * n)) for n, word in enumerate(("a", "b", "c"))]
+    page("plain.md", *chunks, sections=[[], [], []], collection="contracts", title="Plain")
+    found = use("bm25_search", caller(), query="royalty", document="Plain")
+    assert len(found.value["passages"]) == 3
+    assert len(use("bm25_search", caller(), query="royalty").value["passages"]) == 1
+
+
 def test_words_alone_find_what_is_said_and_meaning_alone_what_is_meant() -> None:
     page("words", ("xyzzy", towards(1)), collection="contracts")
     page("meaning", ("plugh", towards(0, 1)), collection="contracts")
