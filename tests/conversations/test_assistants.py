@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from agents.attributes import Persona
 from agents.llm.requests import Choice
-from agents.names import MODEL_ASKERS
+from agents.names import MODEL_ASKERS, PROFILES
 from agents.opening_hours import OpeningHours
 from agents.steps.model_context import choice_of
 from conversations.assistants import Assistant, models_by_asker
@@ -92,7 +92,7 @@ def test_models_are_as_if_they_stood_among_the_settings(settings: Settings) -> N
     assert set(own) == set(MODEL_ASKERS) - {"essence", "enrichment"}
     assert (own["response"], own["quality"], own["router"]) == ("big@openai", "", "small@ollama")
     settings.MODEL_PROFILE = "answer"
-    assert set(models_by_asker(chosen)) == {"response", "billing", "quality", "router"}
+    assert set(models_by_asker(chosen)) == {*PROFILES["answer"], "quality", "router"}
     assert models_by_asker({}) == {}
 
 
