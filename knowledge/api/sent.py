@@ -144,8 +144,8 @@ class LanguageTag(serializers.RegexField):
     """The language of documents."""
 
     def __init__(self, **more: Any) -> None:
-        super().__init__(LANGUAGE_TAG, max_length=16, **more)
-        self.error_messages["invalid"] = "'%(value)s' is no language tag, such as en or pt-BR."
+        wrong = {"invalid": "'%(value)s' is no language tag, such as en or pt-BR."}
+        super().__init__(LANGUAGE_TAG, max_length=16, error_messages=wrong, **more)
 
 
 class Pages(PageNumberPagination):

@@ -20,7 +20,7 @@ from agents.models import Envelope
 from agents.names import Role, Status
 from agents.steps import presence
 from assistant.lab.api_cases import CONFIG
-from conversations import api, openai_api
+from conversations import api
 from conversations.grants import SCOPES
 from knowledge.api import ingest_api
 from tests import factories
@@ -37,8 +37,7 @@ def headers(
     settings.MAX_TURNS_PER_KEY = settings.MAX_TURNS = 10_000
     monkeypatch.setattr(current_app, "send_task", lambda *_, **__: None)
     monkeypatch.setattr(ingest_api, "PATIENCE_SECONDS", 0)
-    for module in (api, openai_api):
-        monkeypatch.setattr(module, "wait", answered)
+    monkeypatch.setattr(api, "wait", answered)
     user = User.objects.create_superuser("ann")
     factories.collection("handbook")
     factories.turn(factories.conversation("visitor-17", owner=user))

@@ -15,7 +15,7 @@ from agents.documentation.citations import check
 from agents.ending import clarification
 from agents.intake import guardrails
 from agents.models import Envelope
-from agents.names import MODEL_ASKERS, Role
+from agents.names import MODEL_ASKERS, ONLY_ON_ROUTE, Role
 from assistant.lab import injection
 from assistant.lab.judged_data import Unjudgeable
 from assistant.lab.model_server import Call, Response
@@ -61,7 +61,8 @@ def test_of_an_order_that_every_model_obeys_nothing_comes_through(
     sensible.server.script = noted
     nothing = {"turns": len(PLOTS)} | dict.fromkeys(injection.COUNTS, 0)
     assert evaluate() == {"user": nothing, "document": nothing}
-    assert obeying >= set(MODEL_ASKERS) - {"memory", "enrichment", "expansion", "billing"}
+    others = {"memory", "enrichment", "expansion", *ONLY_ON_ROUTE}
+    assert obeying >= set(MODEL_ASKERS) - others
 
 
 def test_addresses_are_counted_where_nobody_takes_them_out(
