@@ -144,7 +144,7 @@ class LanguageTag(serializers.RegexField):
     """The language of documents."""
 
     def __init__(self, **more: Any) -> None:
-        wrong = {"invalid": "'%(value)s' is no language tag, such as en or pt-BR."}
+        wrong: dict[str, Any] = {"invalid": "'%(value)s' is no language tag, such as en or pt-BR."}
         super().__init__(LANGUAGE_TAG, max_length=16, error_messages=wrong, **more)
 
 

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = Path(__file__).parent.parent.parent / "docs/failures.md"
 ROW = "| "
 Table = dict[str, dict[str, str]]  # by prompt, then by failure
-# Of the failures at a prompt one in three is tried with every change, others at the next prompt.
-THIRD = 3
+# Of the failures at a prompt one in six is tried with every change, others at the next prompt.
+SIXTH = 6
 
 
 def shown() -> Table:
@@ -45,7 +45,7 @@ def write(table: Table) -> None:
 def cells() -> Iterator[Any]:
     """Each prompt with the failures tried with every change, and with the others."""
     for place, prompt in enumerate(OUTCOMES):
-        some = list(FAILURES)[place % THIRD :: THIRD]
+        some = list(FAILURES)[place % SIXTH :: SIXTH]
         others = [failure for failure in FAILURES if failure not in some]
         yield pytest.param(prompt, some, id=prompt)
         yield pytest.param(prompt, others, id=f"{prompt}-others", marks=pytest.mark.every_moment)

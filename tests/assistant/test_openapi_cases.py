@@ -25,7 +25,7 @@ from conversations.grants import SCOPES
 from knowledge.api import ingest_api
 from tests import factories
 
-CASES = 2  # of each operation, right ones and wrong ones
+CASES = 1  # of each operation, right ones and wrong ones
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from agents.names import ANALYSTS, INSTANCES, Role
 from tests.sensible import Sensible, thinking
 from tests.servers import empty_database, redis_database
 
@@ -28,6 +29,9 @@ FAILPOINTS = Path(__file__).parent / "failpoints"
 START_SECONDS = 120.0
 # Of one key, in the Docent that asks models.
 MOST_TURNS = 30
+# Roles with a thread of their own there instead of two, so that turns outnumber the threads.
+ALONE = {*ANALYSTS, Role.TRANSLATION, Role.EVALUATOR, Role.CLARIFICATION, Role.BILLING}
+THREADS = sum(1 if role in ALONE else count for role, count in INSTANCES.items())
 
 
 @dataclass
@@ -230,6 +234,7 @@ def stack(server: Sensible, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "TURN_DEADLINE_SECONDS": "600",
         "RESPONSE_TIMEOUT": "300",
         "MAX_TURNS_PER_KEY": str(MOST_TURNS),
+        **{role.concurrency_setting: "1" for role in ALONE},
     }
     with furnished(14, folder / "up.log", **by_models(server) | more) as started:
         take_in(started, CHECKOUT / "docs", "docent")

@@ -11,7 +11,10 @@ import pytest
 from assistant.lab.chaos_report import ZEROS
 from tests.e2e.conftest import CHECKOUT
 
-RUN = ["manage.py", "chaos", "--json", "--minutes=0.2", "--pause=2", "--turns=40", "--seed=7"]
+# Each kind of death is tried by itself with every change; these go on for minutes.
+pytestmark = pytest.mark.every_moment
+
+RUN = ["manage.py", "chaos", "--json", "--minutes=0.3", "--pause=1.5", "--turns=60", "--seed=7"]
 ELSEWHERE = ("STATE_DIR", "DATABASE_URL", "REDIS_URL")
 AFTER_REPLIES = ["manage.py", "chaos", "--json", "--after-replies", "response"]
 
@@ -38,7 +41,6 @@ def test_nothing_is_lost_answered_twice_or_paid_twice_while_parts_are_killed() -
     assert found["faults"]
 
 
-@pytest.mark.every_moment
 def test_every_call_is_counted_whose_worker_is_killed_after_its_reply() -> None:
     kills = run(AFTER_REPLIES)
     assert [kill["milliseconds"] for kill in kills] == [0, 50, 200]

@@ -19,12 +19,12 @@ from agents.names import INSTANCES, Role
 from assistant.lab.model_server import Call, Response
 from assistant.lab.scripted_replies import cited
 from tests.e2e.conftest import MOST_TURNS as LIMIT
-from tests.e2e.conftest import Answer, Docent, new_key
+from tests.e2e.conftest import THREADS, Answer, Docent, new_key
 from tests.e2e.test_crashes import PATIENCE_SECONDS, endings
 from tests.sensible import Sensible
 
 # The process of all roles but the manager has fewer threads than there are turns under way here.
-assert sum(INSTANCES.values()) < LIMIT
+assert THREADS < LIMIT
 AT_ONCE = INSTANCES[Role.RESPONSE]
 
 SLOW = "How do I descale the heater?"

@@ -171,6 +171,7 @@ def test_killed_workers_leave_the_rows_of_an_undisturbed_run(
     assert_the_same(query, "stormy", calm)
 
 
+@pytest.mark.every_moment
 def test_killed_command_is_gone_on_with_by_the_same_command(
     docent: Docent, query: Query, island: Path, calm: str
 ) -> None:

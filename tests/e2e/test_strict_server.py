@@ -8,6 +8,9 @@ from assistant.lab.model_server import ModelServer, serving
 from tests.e2e.conftest import PAGES, Docent, furnished, take_in
 from tests.strict import KNOWN, strict
 
+# It needs a Docent of its own.
+pytestmark = pytest.mark.every_moment
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ModelServer]:

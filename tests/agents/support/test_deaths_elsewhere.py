@@ -28,6 +28,8 @@ DEATHS = (
     ("after_journal", 2, 1, 1),  # the answer
     ("before_finish", 2, 1, 1),
 )
+# Tried with every change: the moments around the request.
+ALWAYS = DEATHS[2:5]
 
 
 @pytest.fixture
@@ -43,8 +45,15 @@ def claim(begin: Begin) -> Claim:
     return step_of(begin(user_id="u123"), Role.BILLING)
 
 
-def test_a_worker_killed_at_every_moment_opens_one_case_elsewhere(
-    models: Scripted, server: BillingServer, claim: Claim, tmp_path: Path
+@pytest.mark.parametrize(
+    "moments", [ALWAYS, pytest.param(DEATHS, marks=pytest.mark.every_moment)], ids=["some", "all"]
+)
+def test_a_worker_killed_around_a_case_opens_one_elsewhere(
+    models: Scripted,
+    server: BillingServer,
+    claim: Claim,
+    tmp_path: Path,
+    moments: tuple[tuple[str, int, int, int], ...],
 ) -> None:
     models.says("billing", asks(WISH), Response("Your case is open."))
     others = {
@@ -55,7 +64,7 @@ def test_a_worker_killed_at_every_moment_opens_one_case_elsewhere(
     }
     deaths = tmp_path / "deaths"
     (tmp_path / "switches").write_text("{}")
-    for moment, *counts in DEATHS:
+    for moment, *counts in moments:
         deaths.write_text(f"{moment} {Role.BILLING}")
         free(claim, Role.BILLING)
         assert work(models, deaths, **others) == -signal.SIGKILL
