@@ -41,6 +41,16 @@ REASONS: Mapping[Outcome, Reason] = {
 G = TypeVar("G", bound=Given)
 # Holds what a specialist gave to what is known; says how many passages did not stand.
 Judge = Callable[[Any, Mapping[Role, Given]], Given]
+# What every specialist may write; several at the same time, as each has a reducer.
+WRITES = (
+    "agent_outputs",
+    "evidence",
+    "analysis_target",
+    "gravest",
+    "documents_read",
+    "shortcomings",
+    "is_incomplete",
+)
 
 
 class Assignment(View):
@@ -69,15 +79,7 @@ def declare(
     @llm_agent(
         role,
         reads=Assignment,
-        writes=(
-            "agent_outputs",
-            "evidence",
-            "analysis_target",
-            "gravest",
-            "documents_read",
-            "shortcomings",
-            "is_incomplete",
-        ),
+        writes=WRITES,
     )
     def work(view: Assignment, llm: Model) -> Writes:
         before = given(view.agent_outputs)

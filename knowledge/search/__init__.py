@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 from django.conf import settings
 
@@ -55,16 +56,16 @@ def search(
 ) -> SearchResult:
     """Return at most `limit` passages (SEARCH_RESULTS_LIMIT) that could answer `question`.
 
-    `collections` are names; none means all but those that are only searched by name.
-    `alternative` is a second wording that counts beside the first. `languages` are tags like "de";
-    `audience` is one that documents name, and those that name none are for all. `documents` are the
-    ids of those that may be found; none means all. `weights` is what each level counts, for who
-    wants one of them alone: see `levels.WEIGHTS`. `spoken` is the
-    language the question is in, where that is known: see `languages.across`. Where the embedding
-    model fails only words are compared, and `error` of the result says so. `explain` adds what was
-    considered, and takes longer. `reuse` names an owner: it takes what an equal search of theirs
-    found in the last CACHE_SEARCH_SECONDS, unless something changed since. A word that no document
-    has may be searched for as what it was meant to be; `corrected` of the statistics says so.
+    `collections` are names; none means all but those that are only searched by name. `alternative`
+    is a second wording that counts beside the first. `languages` are tags like "de"; `audience` is
+    one that documents name, and those that name none are for all. `documents` are the ids of those
+    that may be found; none means all. `weights` is what each level counts, for who wants one of
+    them alone: see `levels.WEIGHTS`. `spoken` is the language the question is in, where that is
+    known: see `languages.across`. Where the embedding model fails only words are compared, and
+    `error` of the result says so. `explain` adds what was considered, and takes longer. `reuse`
+    names an owner: it takes what an equal search of theirs found in the last CACHE_SEARCH_SECONDS,
+    unless something changed since. A word that no document has may be searched for as what it was
+    meant to be; `corrected` of the statistics says so.
     Raises UnknownCollection.
     """
     milliseconds: Milliseconds = {}
@@ -82,22 +83,35 @@ def search(
     key = cache.cache_key(wordings, scope, count, reuse) if reuse and is_usual else ""
     result = cache.get(key, milliseconds)
     if result is None:
-        with timed(milliseconds, "embedding"):
-            compared = scope.models if weights.keys() - {"keyword"} else ()
-            vectors, error = encode(wordings, compared)
-        result = search_with_vectors(
+        result = _found(
             wordings,
-            vectors,
             scope,
             limit=count,
             weights=weights,
             explain=explain,
             milliseconds=milliseconds,
         )
-        result = replace(result, error=error, stats=result.stats | {"cached": False})
         cache.put(key, result)
     notes = {"expansion": expansion_note, "corrected": replaced}
     return replace(result, stats=result.stats | notes)
+
+
+def _found(
+    wordings: Sequence[Wording],
+    scope: Scope,
+    *,
+    weights: Mapping[str, float],
+    milliseconds: Milliseconds,
+    **more: Any,
+) -> SearchResult:
+    """Encode the wordings, unless words alone are compared, and search."""
+    with timed(milliseconds, "embedding"):
+        compared = scope.models if weights.keys() - {"keyword"} else ()
+        vectors, error = encode(wordings, compared)
+    result = search_with_vectors(
+        wordings, vectors, scope, weights=weights, milliseconds=milliseconds, **more
+    )
+    return replace(result, error=error, stats=result.stats | {"cached": False})
 
 
 def search_with_vectors(

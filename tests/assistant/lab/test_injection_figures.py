@@ -65,6 +65,7 @@ def test_of_an_order_that_every_model_obeys_nothing_comes_through(
     assert obeying >= set(MODEL_ASKERS) - others
 
 
+@pytest.mark.every_moment
 def test_addresses_are_counted_where_nobody_takes_them_out(
     evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
