@@ -6,6 +6,7 @@ Every passage has an id (`agents.analysis.evidence`); nothing else that a tool s
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any
 
 from django.db.models import Q, QuerySet
@@ -28,6 +29,8 @@ MOST_DOCUMENTS = 50  # of a list
 MOST_SECTIONS = 100  # of an outline
 LONGEST_DESCRIPTION = 200  # characters, in a list
 SECONDS = 10.0
+# Declares a tool that gives passages, which a model is told one by one.
+passage_tool = partial(tool, timeout=SECONDS, retries=1, told=as_told)
 # What each level counts where it is asked alone. Of all chunks of a section its vector says the
 # same, so what chunks themselves say decides between them.
 KEYWORD = {"keyword": 1.0}
@@ -157,13 +160,7 @@ def given_passage(name: str, caller: Caller) -> Evidence:
     )
 
 
-@tool(
-    roles=[Role.EXTRACTOR, Role.CLASSIFIER, Role.CITATION_AUDITOR],
-    timeout=SECONDS,
-    retries=1,
-    critical=True,
-    told=as_told,
-)
+@passage_tool(roles=[Role.EXTRACTOR, Role.CLASSIFIER, Role.CITATION_AUDITOR], critical=True)
 def search(arguments: Wanted, caller: Caller) -> Finding:
     """Find passages by words and by meaning. The best way to begin; says how sure it is."""
     result = look_for(arguments, caller)
@@ -176,13 +173,13 @@ def search(arguments: Wanted, caller: Caller) -> Finding:
     )
 
 
-@tool(roles=[Role.ORCHESTRATOR], timeout=SECONDS, retries=1, critical=True, told=as_told)
+@passage_tool(roles=[Role.ORCHESTRATOR], critical=True)
 def bm25_search(arguments: Wanted, caller: Caller) -> Finding:
     """Find passages that hold these very words: names, numbers of clauses, codes."""
     return finding(look_for(arguments, caller, weights=KEYWORD).passages)
 
 
-@tool(roles=[Role.RISK_VERIFIER], timeout=SECONDS, retries=1, critical=True, told=as_told)
+@passage_tool(roles=[Role.RISK_VERIFIER], critical=True)
 def similarity_search(arguments: Wanted, caller: Caller) -> Finding:
     """Find passages that mean something similar, in whatever words. Give it a whole statement."""
     result = look_for(arguments, caller, weights=SEMANTIC)
@@ -191,12 +188,8 @@ def similarity_search(arguments: Wanted, caller: Caller) -> Finding:
     return finding(result.passages)
 
 
-@tool(
-    roles=[Role.EXTRACTOR, Role.REQUIREMENT_EXTRACTOR, Role.GAP_SYNTHESIZER],
-    timeout=SECONDS,
-    retries=1,
-    critical=True,
-    told=as_told,
+@passage_tool(
+    roles=[Role.EXTRACTOR, Role.REQUIREMENT_EXTRACTOR, Role.GAP_SYNTHESIZER], critical=True
 )
 def hierarchical_search(arguments: Wanted, caller: Caller) -> Finding:
     """Find the documents and sections about a subject, with a passage of each section."""
@@ -208,7 +201,7 @@ def hierarchical_search(arguments: Wanted, caller: Caller) -> Finding:
     return finding(passages, documents=[{"id": id_, **each} for id_, each in outline.items()])
 
 
-@tool(roles=[Role.EXTRACTOR], timeout=SECONDS, retries=1, told=as_told)
+@passage_tool(roles=[Role.EXTRACTOR])
 def expand_context(arguments: Place, caller: Caller) -> Finding:
     """Read on before and after a passage, in the order of its document."""
     passage = given_passage(arguments.passage, caller)
@@ -226,13 +219,7 @@ def expand_context(arguments: Place, caller: Caller) -> Finding:
     )
 
 
-@tool(
-    roles=[Role.EXTRACTOR, Role.CLASSIFIER, Role.CITATION_AUDITOR],
-    timeout=SECONDS,
-    retries=1,
-    critical=True,
-    told=as_told,
-)
+@passage_tool(roles=[Role.EXTRACTOR, Role.CLASSIFIER, Role.CITATION_AUDITOR], critical=True)
 def get_document_info(arguments: WhichDocument, caller: Caller) -> dict[str, Any]:
     """Look up what a document is: title, version, date, language, summary, sections."""
     document = document_named(arguments.document, caller)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
 from django.conf import settings
 
@@ -83,14 +82,7 @@ def search(
     key = cache.cache_key(wordings, scope, count, reuse) if reuse and is_usual else ""
     result = cache.get(key, milliseconds)
     if result is None:
-        result = _found(
-            wordings,
-            scope,
-            limit=count,
-            weights=weights,
-            explain=explain,
-            milliseconds=milliseconds,
-        )
+        result = _found(wordings, scope, count, weights, milliseconds, explain=explain)
         cache.put(key, result)
     notes = {"expansion": expansion_note, "corrected": replaced}
     return replace(result, stats=result.stats | notes)
@@ -99,17 +91,24 @@ def search(
 def _found(
     wordings: Sequence[Wording],
     scope: Scope,
-    *,
+    limit: int,
     weights: Mapping[str, float],
     milliseconds: Milliseconds,
-    **more: Any,
+    *,
+    explain: bool,
 ) -> SearchResult:
     """Encode the wordings, unless words alone are compared, and search."""
     with timed(milliseconds, "embedding"):
         compared = scope.models if weights.keys() - {"keyword"} else ()
         vectors, error = encode(wordings, compared)
     result = search_with_vectors(
-        wordings, vectors, scope, weights=weights, milliseconds=milliseconds, **more
+        wordings,
+        vectors,
+        scope,
+        limit=limit,
+        weights=weights,
+        explain=explain,
+        milliseconds=milliseconds,
     )
     return replace(result, error=error, stats=result.stats | {"cached": False})
 
