@@ -1,6 +1,7 @@
 """Base: the name under which Django looks for a backend."""
 
 import select
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from django.db.backends.postgresql import base
@@ -39,14 +40,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         Who is in a lane waits there for a place. Raises Busy.
         """
         lane = LANE.get()
-        if lane:
-            lane.enter()
-        try:
-            connection = self._opened(conn_params)
-        except BaseException:
+        with ExitStack() as unless_opened:
             if lane:
-                lane.leave()
-            raise
+                lane.enter()
+                unless_opened.callback(lane.leave)
+            connection = self._opened(conn_params)
+            unless_opened.pop_all()
         self.lane = lane
         return connection
 
