@@ -1,23 +1,17 @@
-"""Appearance: how admin looks, and its pages that belong to no kind of row."""
+"""Appearance: how admin looks."""
 
 from typing import Any
 
 from django.templatetags.static import static
-from django.urls import reverse_lazy
 
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Docent",
     "SITE_HEADER": "Docent",
     "SITE_URL": "/",
-    "SITE_DROPDOWN": [
-        {"title": "Queues", "icon": "stacks", "link": reverse_lazy("admin-queues")},
-        {
-            "title": "Usage of language models",
-            "icon": "payments",
-            "link": reverse_lazy("admin:agents_modelcall_usage"),
-        },
-        {"title": "Ask", "icon": "chat", "link": reverse_lazy("start")},
-    ],
+    # By its name: there are no models yet when the settings are read.
+    "SIDEBAR": {"navigation": "assistant.sidebar.navigation"},
+    "GLOBAL_CALLBACK": "assistant.sidebar.page_shown",
+    "STYLES": [lambda request: static("assistant/desk.css")],
     "SITE_ICON": lambda request: static("conversations/icon.svg"),
     "SITE_FAVICONS": [
         {

@@ -276,6 +276,8 @@ MIDDLEWARE = [
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        # Before those of the apps: what Unfold has there is another.
+        "DIRS": [BASE_DIR / "assistant" / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

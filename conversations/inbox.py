@@ -62,6 +62,11 @@ def box(name: str | None, user: Any) -> Q:
     }.get(name or "", OPEN)
 
 
+def waiting_count() -> int:
+    """Return how many conversations wait for staff."""
+    return Handover.objects.filter(box("waiting", None)).count()
+
+
 class HandoverAdmin(RecordAdmin):
     """Inbox: conversations with staff. Who may change them answers, who may view them reads."""
 
