@@ -2,8 +2,8 @@
 
 import re
 from base64 import b64decode
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from email.utils import parseaddr
 from ipaddress import ip_network
@@ -345,18 +345,24 @@ def _unless_none(model: str) -> str:
     return "" if name.lower() == "none" else name
 
 
-def resolved(choices: dict[str, Choice], providers: dict[str, Provider]) -> dict[str, Choice]:
+def resolved(
+    choices: dict[str, Choice], providers: dict[str, Provider], environment: Mapping[str, str]
+) -> dict[str, Choice]:
     """Return the choices with every model as `model@provider`.
 
-    Raises ValueError with the name of the setting for a model whose provider is not known.
+    Raises ValueError with the name of the setting that says it, an asker's own or the shared one,
+    for a model whose provider is not known.
     """
+
+    def full(asker: str, kind: str, shared: str, model: str) -> str:
+        own = f"{asker.upper()}_{kind}"
+        return _with_provider(own if environment.get(own) else shared, model, providers)
+
     return {
-        asker: Choice(
-            _with_provider(f"{asker.upper()}_MODEL", choice.model, providers),
-            _with_provider(f"{asker.upper()}_SECOND_MODEL", choice.second, providers),
-            choice.max_tokens,
-            choice.temperature,
-            choice.timeout,
+        asker: replace(
+            choice,
+            model=full(asker, "MODEL", "GEN_MODEL", choice.model),
+            second=full(asker, "SECOND_MODEL", "SECOND_MODEL", choice.second),
         )
         for asker, choice in choices.items()
     }

@@ -200,7 +200,7 @@ try:
     CELERY_BROKER_URL = broker_url(REDIS_URL)
     try:
         PROVIDERS: dict[str, Provider] = from_environment(os.environ)
-        MODELS = resolved(MODELS, PROVIDERS)
+        MODELS = resolved(MODELS, PROVIDERS, os.environ)
     except ValueError as error:
         refuse(*str(error).split(": ", 1))
     if (

@@ -29,6 +29,7 @@ from assistant.environment import (
     refuse_hosts_with_more,
     refuse_no_route,
     refuse_unreachable_staff,
+    resolved,
     sender,
     signing_key,
     unknown_names,
@@ -165,6 +166,27 @@ def test_a_roles_own_model_comes_before_the_profile() -> None:
 def test_a_profile_that_is_none_is_refused_with_those_there_are() -> None:
     with pytest.raises(EnvError, match="answer, balanced, full"):
         models_of(GEN_MODEL="a", MODEL_PROFILE="fast")
+
+
+@pytest.mark.parametrize(
+    ("environment", "at_fault"),
+    [
+        ({"GEN_MODEL": "a@nowhere"}, "GEN_MODEL: 'a@nowhere'"),
+        ({"SECOND_MODEL": "b@nowhere"}, "SECOND_MODEL: 'b@nowhere'"),
+        ({"ESSENCE_MODEL": "c@nowhere"}, "ESSENCE_MODEL: 'c@nowhere'"),
+        ({"ESSENCE_SECOND_MODEL": "d@nowhere"}, "ESSENCE_SECOND_MODEL: 'd@nowhere'"),
+    ],
+)
+def test_a_wrong_provider_is_blamed_on_the_setting_that_says_it(
+    environment: dict[str, str], at_fault: str, settings: LazySettings
+) -> None:
+    environment = {"GEN_MODEL": "a@openai", "TRANSLATION_MODEL": "t@openai"} | environment
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        chosen = choices(Env(), "full")
+    with pytest.raises(ValueError, match=f"^{at_fault} names no known provider"):
+        resolved(chosen, settings.PROVIDERS, environment)
 
 
 def test_a_mail_server_is_read_from_one_address() -> None:

@@ -17,7 +17,7 @@ from agents.llm.outcomes import Outcome
 from agents.llm.speed import advice
 from agents.llm.trial import Trial, try_model, widest_choices
 from agents.names import ANALYSTS, MODEL_ASKERS, PROFILES
-from knowledge.providers import parse_model_name
+from knowledge.providers import Provider, parse_model_name
 
 NO_MODEL = "No model is set: every role works by its own rules. Set GEN_MODEL to have one."
 
@@ -84,13 +84,19 @@ def _models(names: Iterable[str], states: dict[str, State]) -> Table:
     table = Table("model", "address", "USD per million tokens", "provider", title="Who is asked")
     for name in names:
         provider = settings.PROVIDERS[parse_model_name(name)[1]]
-        table.add_row(name, provider.base_url, _price(name), _state(states[provider.name]))
+        state = _missing(provider) or _state(states[provider.name])
+        table.add_row(name, provider.base_url, _price(name), state)
     return table
 
 
 def _price(name: str) -> str:
     known = rates(name)
     return f"{float(known[0]):.4g} in, {float(known[1]):.4g} out" if known else "unknown"
+
+
+def _missing(provider: Provider) -> Text | None:
+    """Say which setting lacks of a provider that answers nobody without it."""
+    return Text(f"{provider.key_variable} is not set", "red") if provider.lacks_key else None
 
 
 def _state(state: State) -> Text:

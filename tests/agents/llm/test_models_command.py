@@ -16,6 +16,7 @@ from agents.llm.requests import Choice
 from agents.llm.speed import Speed, measure, proposal
 from agents.models import ModelCall, Price
 from agents.names import PROFILES
+from knowledge.providers import HOSTED, Provider
 from tests.scripted import Call, Response, Scripted, shaped
 
 QUICK = Response(" ".join(map(str, range(100))))
@@ -56,6 +57,18 @@ def test_it_shows_which_provider_is_left_alone_and_why(capsys: pytest.CaptureFix
     for _ in range(breaker.FAILURES):
         breaker.failed("scripted", ModelFailure(Outcome.SERVER_ERROR, "it fails (500)"))
     assert "UTC: it fails (500)" in shown(capsys)
+
+
+def test_it_shows_which_key_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    known = Provider("openai", HOSTED["openai"])
+    settings.MODELS = {"essence": Choice("gpt-5@openai")}
+    settings.PROVIDERS["openai"], before = known, settings.PROVIDERS["openai"]
+    try:
+        assert "OPENAI_API_KEY is not set" in shown(capsys)
+        settings.PROVIDERS["openai"] = replace(known, api_key="k")
+        assert "OPENAI_API_KEY" not in shown(capsys)
+    finally:
+        settings.PROVIDERS["openai"] = before
 
 
 def test_without_a_model_it_says_how_to_set_one() -> None:

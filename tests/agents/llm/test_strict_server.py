@@ -42,7 +42,7 @@ def model(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
     monkeypatch.setenv("GEN_MODEL", "qwen3@acme")
     settings.PROVIDERS = from_environment({"ACME_BASE_URL": server.base_url})
     breaker.forget("acme")
-    choice = resolved(choices(Env(), "full"), settings.PROVIDERS)[Role.EVALUATOR]
+    choice = resolved(choices(Env(), "full"), settings.PROVIDERS, {})[Role.EVALUATOR]
     assert choice.model == "qwen3@acme"
     numbers = iter(range(100))
     return lambda: Model(choice, Subject(f"test/{next(numbers)}", Role.EVALUATOR))
