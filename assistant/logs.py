@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from http import HTTPStatus
 from logging import LogRecord
 from types import TracebackType
 from typing import Any
@@ -103,12 +104,13 @@ def to_stderr(level: int, form: str = "line") -> dict[str, Any]:
                 "callback": lambda record: getattr(record, "status_code", None) != 503,
             },
             "discreet": {"()": "django.utils.log.CallbackFilter", "callback": without_query},
+            "brief": {"()": "django.utils.log.CallbackFilter", "callback": without_traceback},
         },
         "handlers": {
             "stderr": {
                 "class": "logging.StreamHandler",
                 "formatter": form,
-                "filters": ["answered", "discreet"],
+                "filters": ["answered", "discreet", "brief"],
             }
         },
         "root": {"handlers": ["stderr"], "level": level},
@@ -122,6 +124,14 @@ def without_query(record: LogRecord) -> bool:
     if record.name == ACCESS and isinstance(record.args, tuple) and len(record.args) == 5:
         client, method, path, *rest = record.args
         record.args = (client, method, str(path).partition("?")[0], *rest)
+    return True
+
+
+def without_traceback(record: LogRecord) -> bool:
+    """Leave of a request that was refused the line that says so: nothing broke."""
+    status = getattr(record, "status_code", None)
+    if status is not None and status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        record.exc_info = None
     return True
 
 

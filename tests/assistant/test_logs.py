@@ -6,6 +6,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator
+from http import HTTPStatus
 from io import StringIO
 from logging.config import dictConfig
 from uuid import uuid4
@@ -14,6 +15,8 @@ import httpx2
 import pytest
 import uvicorn
 from celery import current_app
+from django.contrib.auth.models import User
+from django.test import Client
 from pytest_django import Settings
 from rich.console import Console
 
@@ -124,6 +127,18 @@ def test_what_others_write_in_json_is_passed_on_as_it_is(
     with child.process:
         child.printer.join()
     assert capsys.readouterr().err == "agents " + "{}" * 99 + "\n"
+
+
+@pytest.mark.django_db
+def test_a_request_that_was_refused_is_a_line_without_a_traceback(
+    written: StringIO, client: Client
+) -> None:
+    client.force_login(User.objects.create_user("clerk", is_staff=True))
+    assert client.get("/admin/queues/").status_code == HTTPStatus.FORBIDDEN
+    assert client.get("/healthz", headers={"host": "nowhere"}).status_code == HTTPStatus.BAD_REQUEST
+    told = [line for line in lines(written) if str(line["logger"]).startswith("django")]
+    assert len(told) == 2
+    assert not any("exception" in line for line in told)
 
 
 @pytest.mark.django_db(transaction=True)
