@@ -27,6 +27,9 @@ from knowledge.models import Ingest, Receipt
 
 # Names shown per reason; the rest is counted.
 NAMES_SHOWN = 5
+POLL_SECONDS = 0.5
+# Where nothing can be drawn anew, a line now and then tells how far it is.
+LINE_SECONDS = 3.0
 
 
 def console_of(command: BaseCommand, options: Mapping[str, Any]) -> Console:
@@ -118,6 +121,21 @@ def receipt_table(receipt: Receipt) -> Table:
     return table
 
 
+class Lines:
+    """Progress in plain lines, for a console that is no terminal; nothing in one that is."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.last = console, ""
+        self.next = time.monotonic() + LINE_SECONDS
+
+    def tell(self, line: str) -> None:
+        """Print how far it is, unless one was printed a moment ago, or nothing has changed."""
+        if self.console.is_terminal or line == self.last or time.monotonic() < self.next:
+            return
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self.last, self.next = line, time.monotonic() + LINE_SECONDS
+
+
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
     """Show a bar for the block, which gives a function to tell it how many of how many are done."""
@@ -129,16 +147,15 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
         TextColumn("left:"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    lines = Lines(console := Console(stderr=True))
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=None)
 
         def watch(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
+            lines.tell(f"{title}: {done:,} of {total:,}")
 
         yield watch
-
-
-POLL_SECONDS = 0.5
 
 
 def run_with_bar(job: Ingest, console: Console) -> None:
@@ -152,7 +169,7 @@ def run_with_bar(job: Ingest, console: Console) -> None:
         TextColumn("{task.description}", markup=False),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        bar = Bar(progress, progress.add_task("", total=None, rate=""))
+        bar = Bar(progress, progress.add_task("", total=None, rate=""), Lines(console))
         while True:
             ingestion.run(job.pk, bar.show)
             job.refresh_from_db()
@@ -165,10 +182,10 @@ def run_with_bar(job: Ingest, console: Console) -> None:
 
 
 class Bar:
-    """A progress bar that shows the average speed."""
+    """A progress bar that shows the average speed; lines where none can be drawn."""
 
-    def __init__(self, progress: Progress, task: TaskID) -> None:
-        self.progress, self.task = progress, task
+    def __init__(self, progress: Progress, task: TaskID, lines: Lines) -> None:
+        self.progress, self.task, self.lines = progress, task, lines
         self.finished_before: int | None = None  # items finished before we looked
 
     def show(self, finished: int, total: int, current: str) -> None:
@@ -184,3 +201,5 @@ class Bar:
             description=current,
             rate=f"{speed:.1f} files/s",
         )
+        left = f", {(total - finished) / speed:.0f} s left" if speed else ""
+        self.lines.tell(f"{finished:,} of {total:,}, {speed:.1f} files/s{left}: {current}")

@@ -1,5 +1,6 @@
 """The ingest command: says what became of every file, and fails when nothing did."""
 
+import re
 from io import StringIO
 from pathlib import Path
 from typing import NoReturn
@@ -29,6 +30,14 @@ def test_summary_counts_documents_and_groups_reasons(island: Path) -> None:
     assert "Skipped, it is empty: island/empty.md" in output
     assert "Warning, no front matter: island/plain.md" in output
     assert "Passed over: 1 unknown format" in output
+
+
+def test_without_a_terminal_lines_say_how_far_it_is(
+    island: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "files/s" not in run(island)
+    monkeypatch.setattr(console, "LINE_SECONDS", 0)
+    assert re.search(r"4 of 4, [\d.]+ files/s, 0 s left: ", run(island, "--force"))
 
 
 def test_second_run_says_all_unchanged(island: Path) -> None:
