@@ -45,10 +45,11 @@ class Feedback(models.Model):
         return f"Thumbs {self.rating}"
 
 
-def rate(turn: Envelope, by: User, rating: str, comment: str) -> tuple[Feedback, bool]:
+def rate(turn: Envelope, by: User | None, rating: str, comment: str) -> tuple[Feedback, bool]:
     """Store what a user says of a turn, and whether it is their first word on it.
 
-    Raises TurnInProgress before there is an answer, and Forgotten for one that was deleted.
+    None is who has no login. Raises TurnInProgress before there is an answer, and Forgotten for one
+    that was deleted.
     """
     with transaction.atomic():
         row = Envelope.objects.only("status").select_for_update().filter(pk=turn.pk).first()

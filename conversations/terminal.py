@@ -14,22 +14,50 @@ from rich.text import Text
 
 from agents import lent_worker
 from agents.models import Envelope
+from agents.names import SPECIALISTS, Role
 from agents.steps import events, presence
 from conversations.errors import UnknownMessage
 from conversations.models import Conversation, Message
 from conversations.services import current, longest_wait, messages_after
+from knowledge.management.console import Lines
 
 # Lines of the terminal that are left to what stands around the answer.
 MARGIN_LINES = 4
 LISTEN_SECONDS = 1.0
 MOST_MESSAGES = 10_000
+DOING: dict[str, str] = {
+    Role.COMMAND: "carrying out the command",
+    Role.LANG: "telling the language",
+    Role.TRANSLATION: "putting it into English",
+    Role.ESSENCE: "understanding the question",
+    Role.GUARDRAILS: "checking what may be answered",
+    Role.ROUTER: "choosing who answers",
+    Role.SEARCH: "searching the documents",
+    Role.EVALUATOR: "judging what was found",
+    Role.AUGMENTATION: "laying out the passages",
+    Role.RESPONSE: "writing the answer",
+    Role.QUALITY: "checking the answer",
+    Role.CLARIFICATION: "asking back",
+    Role.MEMORY: "summing up what was said before",
+    Role.BILLING: "looking at the account",
+    Role.ORCHESTRATOR: "working on the analysis",
+    Role.EXTRACTOR: "reading out findings",
+    Role.CLASSIFIER: "telling what kind of documents they are",
+    Role.REQUIREMENT_EXTRACTOR: "listing the requirements",
+    Role.COMPLIANCE: "holding them against the documents",
+    Role.RISK_VERIFIER: "weighing the risks",
+    Role.CITATION_AUDITOR: "checking the citations",
+    Role.GAP_SYNTHESIZER: "looking for gaps",
+    Role.FALLBACK: "saying what can be asked",
+}
 
 
 class Progress:
     """What is known of a turn so far, drawn anew with each event."""
 
     def __init__(self) -> None:
-        self.done: list[str] = []
+        self.plan: list[list[str]] = []  # specialists, those of one step together
+        self.done: set[str] = set()
         self.activity = "asking"
         self.answer = ""
         self.note = ""
@@ -37,26 +65,43 @@ class Progress:
 
     def add(self, name: str, data: dict[str, Any]) -> None:
         """Take note of one event."""
+        role = str(data.get("role", ""))
         if name == "agent_start":
-            self.activity = f"{data['role']} …"
+            self.activity = DOING.get(role, self.activity)
             if data["attempt"] > 1:
-                self.note = f"{data['role']} begins again, attempt {data['attempt']}"
+                self.note = f"{role} begins again, attempt {data['attempt']}"
         elif name == "tool_call_start":
-            self.activity = f"{data['role']}: {data['tool'] or 'a tool that is not there'} …"
+            self.activity = f"{DOING.get(role, role)}: {data['tool'] or 'a tool that is not there'}"
         elif name == "agent_complete":
-            self.done.append(f"{data['role']} {data['seconds'] * 1000:.0f} ms")
-            if data.get("plan"):
-                steps = [" + ".join(step) for step in data["plan"]]
-                self.note = "plan: " + " → ".join(steps)
+            self.done |= {role} & {*SPECIALISTS}
+            self.plan = data.get("plan") or self.plan
         elif name == "token":
             if data["replaces"]:
                 self.note = "the answer is written again"
             self.answer = data["text"] if data["replaces"] else self.answer + data["text"]
 
+    @property
+    def line(self) -> str:
+        """What is being done, in one line."""
+        planned = [role for step in self.plan for role in step]
+        far = f"{len(self.done)} of {len(planned)} specialists are done" if planned else ""
+        return ", ".join(filter(None, (f"{self.activity} …", self.note, far)))
+
+    def plan_line(self) -> str:
+        """Who works on an analysis, in which order, and who is done; empty without a plan."""
+        steps = (" + ".join(map(self._specialist, step)) for step in self.plan)
+        return f"Plan: {' → '.join(steps)}" if self.plan else ""
+
+    def _specialist(self, role: str) -> str:
+        name = role.replace("_", " ")
+        return f"{name} ✓" if role in self.done else name
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw what is going on, and below it the end of the answer."""
-        self._spinner.update(text=Text(f"{self.activity}  {self.note}".strip(), "dim"))
+        self._spinner.update(text=Text(self.line, "dim"))
         parts: list[RenderableType] = [self._spinner]
+        if self.plan:
+            parts.append(Text(self.plan_line(), "dim"))
         if self.answer:
             lines = Text(self.answer).wrap(console, options.max_width)
             parts += lines[-max(1, console.height - MARGIN_LINES) :]
@@ -64,24 +109,36 @@ class Progress:
 
 
 def watch(console: Console, envelope: Envelope) -> None:
-    """Show the turn until it ends, then only how long each step took.
+    """Show the turn until it ends: one line drawn anew, or plain lines on standard error.
 
     What is written while it goes on is not checked yet: it disappears, and the reply comes after.
     """
     progress = Progress()
-    with Live(progress, console=console, transient=True, refresh_per_second=10):
-        for event in events.follow(envelope.target_list, seconds=longest_wait(envelope)):
-            if event is None:
-                if current(envelope).ended:
-                    break
-                continue
-            _, name, data = event
-            if name == "workflow_complete":
-                break
+    if console.is_terminal:
+        with Live(progress, console=console, transient=True, refresh_per_second=10):
+            for name, data in _happening(envelope):
+                progress.add(name, data)
+    else:
+        lines = Lines(Console(stderr=True))
+        for name, data in _happening(envelope):
             progress.add(name, data)
-    console.print(Text(" · ".join(progress.done), "dim"))
-    if progress.note:
-        console.print(Text(progress.note, "dim"))
+            lines.tell(progress.line)
+    if progress.plan:
+        console.print(Text(progress.plan_line(), "dim"))
+
+
+def _happening(envelope: Envelope) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The events of a turn until it ends; one without a name for each second without any."""
+    for event in events.follow(envelope.target_list, seconds=longest_wait(envelope)):
+        if event is None:
+            if current(envelope).ended:
+                return
+            yield "", {}
+            continue
+        _, name, data = event
+        if name == "workflow_complete":
+            return
+        yield name, data
 
 
 def listen(console: Console, turn: Envelope) -> None:

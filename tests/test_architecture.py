@@ -72,6 +72,7 @@ LONELY = {
     "conversations.mcp_server": "a setting names the rest of it",
     "conversations.notifications": "what is told to other servers, by a process of its own",
     "conversations.conversation_events": "the events of a conversation over HTTP",
+    "conversations.terminal_talk": "a conversation in the terminal, which a command begins",
     "conversations.user_api": "users over HTTP",
     "conversations.assistant_admin": "Django looks for admin.py, which holds another concept",
     "knowledge.admin.graph_picture": "a picture and its measures",
