@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from contextlib import nullcontext
 
 import django
 from django.conf import settings
@@ -14,8 +15,9 @@ from redis import RedisError
 
 from assistant.environment import WITHOUT_ENV_FILE
 from assistant.errors import SetupError
-from assistant.local import shared_servers
+from assistant.local import paths, shared_servers
 from assistant.local.paths import CHECKOUT
+from assistant.phases import phase
 from knowledge.liveness import follow_parent
 
 WITHOUT_SERVERS = frozenset(
@@ -75,9 +77,17 @@ def _run(argv: list[str], command: str) -> None:
             execute_from_command_line(argv)
     else:
         shared_servers.join()
+        _load()
         if command in ON_A_MIGRATED_DATABASE:
             migrate_if_needed()
         execute_from_command_line(argv)
+
+
+def _load() -> None:
+    """Load Docent; the first time its modules are compiled, which takes long enough to be told."""
+    is_first = not os.environ.get("DATABASE_URL") and not (paths.state_folder() / NOTE).exists()
+    with phase("Loading Docent for the first time") if is_first else nullcontext():
+        django.setup()
 
 
 def _needs_scratch(argv: list[str], command: str) -> bool:
@@ -90,15 +100,20 @@ def migrate_if_needed() -> None:
 
     Costs a look at a file with the embedded database, a query with another.
     """
-    django.setup()
     if os.environ.get("DATABASE_URL"):
         _refuse_unmigrated()
         return
     note = settings.STATE_DIR / NOTE
-    if note.exists() and note.read_text() == _fingerprint():
-        return
-    call_command("migrate", verbosity=0, interactive=False)
-    note.write_text(_fingerprint())
+    if not note.exists() or note.read_text() != _fingerprint():
+        prepare_database()
+
+
+def prepare_database() -> None:
+    """Migrate, whatever database it is, and say how long that took."""
+    with phase("Preparing the database"):
+        call_command("migrate", verbosity=0, interactive=False)
+    if settings.IS_EMBEDDED:
+        (settings.STATE_DIR / NOTE).write_text(_fingerprint())
 
 
 def refuse_foreign(loader: MigrationLoader) -> None:

@@ -40,7 +40,7 @@ from conversations.lanes import FOLLOWERS, LANE
 from conversations.models import Assistant, Conversation, Message
 from conversations.refusals import Kind
 from conversations.turn_memory import recall
-from knowledge.collections import intake
+from knowledge.collections import beginning, intake
 from knowledge.models import Collection, Document
 from knowledge.parsing.parsed_page import as_language
 from knowledge.postgres_text import storable
@@ -269,9 +269,10 @@ def checked(text: str) -> str:
 
 
 def refuse_too_early(chosen: Sequence[Collection]) -> None:
-    """Raise StillTakenIn when no document is there yet and some are being taken in."""
+    """Raise StillTakenIn while documents are taken in and none is there yet, or Docent begins."""
     documents = Document.objects.filter(collection__in=chosen) if chosen else Document.objects
-    if not documents.exists() and (state := intake(each.name for each in chosen)):
+    state = beginning() if documents.exists() else intake(each.name for each in chosen)
+    if state:
         raise StillTakenIn(f"{state}; ask again in a moment.")
 
 

@@ -73,6 +73,18 @@ def intake(names: Iterable[str]) -> Intake | None:
     return Intake(**counts)
 
 
+def beginning() -> Intake | None:
+    """Return how far the documentation is with which Docent begins; None: in, or there is more.
+
+    It is a few pages, so a question waits for all of them: from some it would be answered badly.
+    """
+    whole = Ingest.objects.filter(collection__name=OWN_DOCUMENTATION, status=Ingest.Status.DONE)
+    others = Document.objects.exclude(collection__name=OWN_DOCUMENTATION)
+    if whole.exists() or others.exists():
+        return None
+    return intake([OWN_DOCUMENTATION])
+
+
 def collections_named(names: Iterable[str]) -> list[Collection]:
     """Return the collections of these names; raise UnknownCollection naming those there aren't."""
     distinct_names = {storable(name) for name in names}

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO
 from urllib.parse import quote
@@ -20,6 +20,7 @@ from urllib.parse import quote
 from assistant.errors import SetupError
 from assistant.local import paths, servers
 from assistant.local.paths import state_folder
+from assistant.phases import phase
 
 CONFIGURED_BY = {servers.POSTGRES: "DATABASE_URL", servers.REDIS: "REDIS_URL"}
 KEEPER = Path(__file__).with_name("keeper.py")
@@ -108,17 +109,17 @@ def _join(state: Path, names: set[str], *, durable: bool) -> None:
     if not _keeper_lives(state):
         _forget_servers(state)  # its servers may still answer, while they end
     missing = sorted(name for name in names if not servers.is_ready(name, state))
-    if new := [servers.TITLES[name] for name in missing if not (state / name).exists()]:
-        sys.stderr.write(f"Starting {' and '.join(new)} in {state}\n")
-    for name in missing:
-        servers.prepare(name, state, durable=durable)
-    for name in names - _locks.keys():
-        _locks[name] = _open_lock(state, f"{name}.users")
-        fcntl.flock(_locks[name], fcntl.LOCK_SH)
-    if not _keeper_lives(state):
-        _spawn_keeper(state)
-    for name in missing:
-        _wait_for(name, state)
+    new = [servers.TITLES[name] for name in missing if not (state / name).exists()]
+    with phase(f"Starting {' and '.join(new)} in {state}") if new else nullcontext():
+        for name in missing:
+            servers.prepare(name, state, durable=durable)
+        for name in names - _locks.keys():
+            _locks[name] = _open_lock(state, f"{name}.users")
+            fcntl.flock(_locks[name], fcntl.LOCK_SH)
+        if not _keeper_lives(state):
+            _spawn_keeper(state)
+        for name in missing:
+            _wait_for(name, state)
 
 
 def _release(names: set[str]) -> None:

@@ -7,7 +7,7 @@ from django.test import Client
 from conversations.errors import StillTakenIn
 from conversations.models import Conversation
 from conversations.services import Asker, ask
-from knowledge.collections import intake
+from knowledge.collections import OWN_DOCUMENTATION, intake
 from knowledge.models import Collection, Ingest, Item
 from tests import factories
 
@@ -47,6 +47,19 @@ def test_an_ingest_of_another_collection_keeps_nobody_from_asking() -> None:
     with pytest.raises(StillTakenIn, match="1 of 9"):
         ask(QUESTION, Asker(None), collections=["other"])
     assert intake(["handbook"]) is None
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("listening")
+def test_the_documentation_with_which_docent_begins_is_waited_for() -> None:
+    own = factories.collection(OWN_DOCUMENTATION)
+    job = under_way(own, 12, 25)
+    with pytest.raises(StillTakenIn, match=r"taken in: 12 of 25; ask again in a moment"):
+        ask(QUESTION, Asker(None))
+    Ingest.objects.filter(pk=job.pk).update(status=Ingest.Status.DONE)
+    under_way(own, 3, 25)
+    ask(QUESTION, Asker(None))
+    assert Conversation.objects.count() == 1
 
 
 @pytest.mark.django_db

@@ -1,33 +1,40 @@
 """up: runs everything in one terminal."""
 
+import itertools
 import os
 import secrets
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import IntegrityError, connection
 from rich.console import Console
 
+from assistant.commandline import prepare_database
 from assistant.environment import unknown_names
 from assistant.health import missing_parts
 from assistant.local import shared_servers
 from assistant.local.processes import python, supervise
 from assistant.management.commands.workers import processes
-from knowledge.collections import OWN_DOCUMENTATION
+from assistant.phases import elapsed, tell
+from knowledge.collections import OWN_DOCUMENTATION, intake
+from knowledge.liveness import environment_of_child
 from knowledge.model_calls import description_estimate
 from knowledge.models import Collection
 
 ADMIN = "admin"
 DOCUMENTATION = settings.BASE_DIR / "docs"
-NOTICE_SECONDS = 20.0
+NOTICE_SECONDS = 5.0
+LOOK_SECONDS = 0.3
+# Workers that are not there by then may never be.
+LONG_SECONDS = 120.0
 CHECK_SECONDS = 3.0
 
 
@@ -59,15 +66,21 @@ class Command(BaseCommand):
         if not _is_local(host) and "START_PAGE" not in os.environ:
             os.environ["START_PAGE"] = "staff"
             console.print("Others can reach this address: the start page is for staff only.")
-        console.print("Preparing the database")
-        call_command("migrate", verbosity=0, interactive=False)
+        prepare_database()
         _make_admin(console)
         describe = options["describe"] or _is_to_describe(console)
         connection.close()
 
         def announce() -> None:
-            _ingest_documentation(console, describe=describe)
-            _await_readiness(console, host, port)
+            tell("The web server and the workers start, and docs/ is taken in.")
+            documentation = _Documentation(describe=describe)
+            _await(
+                {
+                    "The web server listens.": lambda: _missing_web(host, port),
+                    "The documents are taken in.": documentation.missing,
+                    "The workers have loaded what the first question needs.": _missing_workers,
+                }
+            )
             console.print(f"\n[bold green]Docent is ready: http://{host}:{port}/[/]")
             console.print(f"Documents and conversations: http://{host}:{port}/admin/")
             console.print("Stop everything with Ctrl-C.\n")
@@ -110,24 +123,36 @@ def _is_to_describe(console: Console) -> bool:
     return input("Let it? [y/N] ").strip().lower() == "y"
 
 
-def _ingest_documentation(console: Console, *, describe: bool) -> None:
-    """Keep the first collection in step with `docs/`, unless it was deleted in favour of others."""
-    if Collection.objects.exclude(name=OWN_DOCUMENTATION).exists() and not (
-        Collection.objects.filter(name=OWN_DOCUMENTATION).exists()
-    ):
-        return
-    # In a process of its own, so that this one never holds the embedding model.
-    process = subprocess.run(  # noqa: S603 our own command line
-        python(
-            *("ingest", str(DOCUMENTATION), "--collection", OWN_DOCUMENTATION),
-            *(["--describe"] if describe else []),
-        ),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if process.returncode:
-        console.print(f"[red]Docent's own documentation was not ingested.[/]\n{process.stderr}")
+class _Documentation:
+    """The first collection on its way to what `docs/` says, by a process of its own.
+
+    So this one never holds the embedding model. It is left alone when it was deleted in favour of
+    others.
+    """
+
+    def __init__(self, *, describe: bool) -> None:
+        self.process: subprocess.Popen[str] | None = None
+        own = Collection.objects.filter(name=OWN_DOCUMENTATION)
+        if Collection.objects.exclude(name=OWN_DOCUMENTATION).exists() and not own.exists():
+            return
+        words = ("ingest", str(DOCUMENTATION), "--collection", OWN_DOCUMENTATION)
+        self.process = subprocess.Popen(  # noqa: S603 our own command line
+            python(*words, *(["--describe"] if describe else [])),
+            env=os.environ | environment_of_child(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def missing(self) -> list[str]:
+        """Return how far it is; empty once it is over, which may be said to have failed."""
+        if self.process is None:
+            return []
+        if self.process.poll() is None:
+            return [f"{intake([OWN_DOCUMENTATION]) or 'The documents are looked through'}."]
+        if self.process.returncode and self.process.stdout:
+            tell(f"Docent's own documentation was not taken in. {self.process.stdout.read()}")
+        return []
 
 
 def _keep_servers() -> None:
@@ -137,14 +162,27 @@ def _keep_servers() -> None:
         shared_servers.join()
 
 
-def _await_readiness(console: Console, host: str, port: int) -> None:
+def _await(parts: dict[str, Callable[[], list[str]]]) -> None:
+    """Return when no part misses anything; say which are there, and what the others miss."""
     last_notice = time.monotonic()
-    while problems := [*missing_parts(), *_missing_web(host, port)]:
-        time.sleep(0.3)
+    while parts:
+        states = {name: missing() for name, missing in parts.items()}
+        connection.close()
+        for name in [name for name, problems in states.items() if not problems]:
+            tell(name)
+            del parts[name]
         if time.monotonic() - last_notice > NOTICE_SECONDS:
-            console.print(f"[yellow]Not ready yet: {' '.join(problems)}[/]")
+            tell(" ".join(itertools.chain(*states.values())))
             last_notice = time.monotonic()
-    connection.close()
+        time.sleep(LOOK_SECONDS)
+
+
+def _missing_workers() -> list[str]:
+    """Return what to say while workers load; after a while what exactly is missing."""
+    problems = missing_parts()
+    if problems and elapsed() < LONG_SECONDS:
+        return ["The workers load what the first question needs."]
+    return problems
 
 
 def _missing_web(host: str, port: int) -> list[str]:
@@ -152,7 +190,7 @@ def _missing_web(host: str, port: int) -> list[str]:
     try:
         socket.create_connection((host, port), timeout=1).close()
     except OSError:
-        return ["The web server does not listen yet."]
+        return ["The web server is loading."]
     return []
 
 
