@@ -19,8 +19,9 @@ from conversations.assistant_admin import AssistantAdmin
 from conversations.erasure import forget
 from conversations.errors import RefusedHandover
 from conversations.feedback import Rating, with_answers
+from conversations.gap_admin import GapAdmin
 from conversations.inbox import CHANGE, OPEN, HandoverAdmin, shown
-from conversations.models import Conversation, Feedback, Handover, Message
+from conversations.models import Conversation, Feedback, Gap, Handover, Message
 from conversations.services import with_beginnings
 from knowledge.read_only_admin import RecordAdmin
 
@@ -33,6 +34,7 @@ COLOURS: dict[str, str] = {
 }
 
 admin.site.register(Handover, HandoverAdmin)
+admin.site.register(Gap, GapAdmin)
 
 
 @admin.register(Conversation)

@@ -11,6 +11,6 @@ class ConversationsConfig(AppConfig):
     name = "conversations"
 
     def ready(self) -> None:
-        """Load the receivers, which need the models and so can't be imported earlier."""
-        for name in ("conversations.turn_memory", "conversations.case_messages"):
-            import_module(name)
+        """Load receivers and the task, which need the models and so can't be imported earlier."""
+        for name in ("turn_memory", "case_messages", "gaps"):
+            import_module(f"conversations.{name}")

@@ -18,7 +18,14 @@ from agents.names import Status
 from agents.steps import events
 from agents.trace import tally
 from conversations.handover import ring
-from conversations.models import Conversation, Feedback, Handover, Message, Notification
+from conversations.models import (
+    Conversation,
+    Ending,
+    Feedback,
+    Handover,
+    Message,
+    Notification,
+)
 from knowledge import versions
 
 log = logging.getLogger(__name__)
@@ -35,6 +42,7 @@ KINDS: dict[type[Model], str] = {
     ToolRun: "tool_calls",
     Fault: "errors",
     Feedback: "feedback",
+    Ending: "endings",
     Handover: "handovers",
     Notification: "notifications",
 }

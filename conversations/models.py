@@ -10,11 +10,12 @@ from django.utils.timezone import now
 
 from agents.models import Envelope
 from conversations.assistants import Assistant
+from conversations.endings import Ending, Gap
 from conversations.feedback import Feedback
 from conversations.grants import Grant
 from knowledge.models import Collection
 
-__all__ = ("Assistant", "Conversation", "Feedback", "Grant", "Message")
+__all__ = ("Assistant", "Conversation", "Ending", "Feedback", "Gap", "Grant", "Message")
 
 
 class Conversation(models.Model):

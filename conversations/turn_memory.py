@@ -15,7 +15,7 @@ from agents.intake.route_stickiness import is_on_route
 from agents.models import Envelope
 from agents.names import Role, Route, Status
 from agents.support.dialogue.refund_form import left_alone
-from conversations import handover
+from conversations import endings, handover
 from conversations.grants import UNBOUND, Bounds
 from conversations.models import Assistant, Conversation, Handover, Message
 from conversations.reach import searched
@@ -168,6 +168,7 @@ def remember(sender: object, envelope: Envelope, **_: Any) -> None:
     else:
         _store_reply(conversation, envelope)
     conversation.save()
+    endings.record(envelope, conversation.session)
 
 
 def _store_reply(conversation: Conversation, envelope: Envelope) -> None:

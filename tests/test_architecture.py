@@ -68,6 +68,7 @@ LONELY = {
     "assistant.lab.nginx": "another server and its configuration",
     "assistant.lab.retrieval_chart": "the picture of a measurement",
     "conversations.case_messages": "a receiver of what becomes of cases",
+    "conversations.gap_admin": "the page of one kind of row, as is the inbox of staff",
     "conversations.expiry": "what is forgotten by age, by a thread of its own",
     "conversations.mcp_server": "a setting names the rest of it",
     "conversations.notifications": "what is told to other servers, by a process of its own",

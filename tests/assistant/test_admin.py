@@ -19,7 +19,8 @@ from agents.billing.refunds import open_case
 from agents.models import Budget, Envelope, Fault, ModelCall, Price, ToolRun
 from agents.names import Status
 from conversations import handover
-from conversations.models import Assistant, Conversation, Feedback, Grant, Handover
+from conversations.endings import Ending
+from conversations.models import Assistant, Conversation, Feedback, Gap, Grant, Handover
 from knowledge.models import (
     Chunk,
     Collection,
@@ -36,12 +37,12 @@ from tests.agents.billing.accounts import account
 KINDS: list[type[Model]] = [
     Assistant, AuthToken, Budget, Collection, Conversation, Customer, Document, Entity, Envelope,
     Fault,
-    Feedback, GoldenQuestion, Group, Handover, Ingest, Invoice, ModelCall, Plan, Price, Receipt,
-    RefundCase,
+    Feedback, Gap, GoldenQuestion, Group, Handover, Ingest, Invoice, ModelCall, Plan, Price,
+    Receipt, RefundCase,
     Relation, Subscription, ToolRun, User,
 ]  # fmt: skip
 KEPT: list[type[Model]] = [
-    Entity, Envelope, Fault, Feedback, Handover, Ingest, ModelCall, Receipt, Relation, ToolRun,
+    Entity, Envelope, Fault, Feedback, Gap, Handover, Ingest, ModelCall, Receipt, Relation, ToolRun,
 ]  # fmt: skip
 RECORDS: list[type[Model]] = [Conversation, Document, *KEPT]
 SCRIPT = "<script>alert(1)</script>"
@@ -93,6 +94,7 @@ def rows(db: None) -> None:
         error=ATTRIBUTE,
         key="one",
     )
+    missed(answered)
     factories.failed_turn(talk, ValueError(SCRIPT))
     factories.turn(talk, status=Status.RUNNING)
     desk = factories.conversation("desk-1", owner=widget)
@@ -101,6 +103,14 @@ def rows(db: None) -> None:
     number = account(SCRIPT).number
     wish = {"invoice_number": number, "reason": "other", "description": ATTRIBUTE}
     open_case(SCRIPT, amount=Decimal(1), **wish)
+
+
+def missed(turn: Envelope) -> None:
+    """Let a turn have asked what others ask, and nobody answers."""
+    ending = Ending.objects.get(turn=turn)
+    Ending.objects.filter(pk=ending.pk).update(
+        is_missed=True, gap=Gap.objects.create(leader=ending)
+    )
 
 
 def state(document: Document, said: str) -> None:
@@ -203,6 +213,7 @@ def test_a_list_of_many_costs_no_more_queries_than_one_of_few(staff: Client, row
         Ingest.objects.create(collection=body, name="x.md")
         for document in body.documents.all():
             state(document, f"thing {number}")
+        missed(factories.turn(talk))
 
     assert queries() == few
 

@@ -17,7 +17,7 @@ from agents.steps import shutdown, sweeper
 from agents.steps.preload import preload
 from assistant.celery import app
 from assistant.local.processes import python, supervise
-from conversations import expiry, notifications
+from conversations import expiry, gaps, notifications
 from knowledge.identifiers import INGEST_QUEUE
 
 SWEEPER, INGEST = "sweeper", "ingest"
@@ -92,9 +92,10 @@ def command(*names: str) -> list[str]:
 
 
 def sweep() -> None:
-    """Do what no queue asks for, until told to stop: sweep, tell staff who waits, and forget."""
+    """Do what no queue asks for, until told to stop: sweep, tell staff, forget, and gather."""
     notifications.start()
     expiry.start()
+    gaps.start()
     sweeper.run()
 
 

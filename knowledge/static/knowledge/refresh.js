@@ -1,0 +1,31 @@
+/* Refresh: draws an element anew from an address every second, for as long as it names one.
+
+   <section id="trial" data-refresh="/address/"></section>
+   The page there has an element of the same id; once that one has no data-refresh, it is over. */
+"use strict";
+
+const REFRESH_MILLISECONDS = 1000;
+
+async function refresh(place) {
+  if (!place.isConnected) return;
+  let next = null;
+  try {
+    const response = await fetch(place.dataset.refresh, { headers: { Accept: "text/html" } });
+    if (response.status >= 400 && response.status < 500) return;
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    next = page.getElementById(place.id);
+  } catch {
+    next = null;
+  }
+  if (next) {
+    place.replaceWith(next);
+    place = next;
+  }
+  if (place.dataset.refresh) watch(place);
+}
+
+function watch(place) {
+  window.setTimeout(() => refresh(place), REFRESH_MILLISECONDS);
+}
+
+for (const place of document.querySelectorAll("[data-refresh]")) watch(place);
