@@ -66,6 +66,7 @@ SECTIONS: dict[str, tuple[Place, ...]] = {
         rows("Invoices", "request_quote", "billing.invoice"),
     ),
     "Quality": (
+        rows("Unanswered", "help", "conversations.gap"),
         rows("Feedback", "thumbs_up_down", "conversations.feedback"),
         Place("Try a search", "search", f"{DOCUMENT}_search", "knowledge.view_document"),
         rows("Golden questions", "star", "knowledge.goldenquestion"),
