@@ -1,7 +1,7 @@
 """API for operators: queues and usage."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils.timezone import now
 from drf_spectacular.utils import OpenApiExample, extend_schema
@@ -81,6 +81,7 @@ class UsageView(APIView):
     """Usage of language models: calls, tokens, cost and time."""
 
     scope = Scope.ADMIN
+    rights: ClassVar = {"GET": "agents.view_modelcall"}
 
     @extend_schema(parameters=[UsageQuery], responses=UsageFigures)
     def get(self, request: Request) -> Response:
@@ -139,6 +140,7 @@ class QueuesView(APIView):
     """Queues: what waits, who listens, and how long the work takes."""
 
     scope = Scope.ADMIN
+    rights: ClassVar = {"GET": "agents.view_envelope"}
 
     @extend_schema(responses=OverviewSerializer)
     def get(self, request: Request) -> Response:
@@ -171,6 +173,7 @@ class ContractsView(APIView):
     """The contracts: what every agent reads and writes."""
 
     scope = Scope.ADMIN
+    rights: ClassVar = {"GET": "agents.view_envelope"}
 
     @extend_schema(responses=ContractTable, examples=[CONTRACT])
     def get(self, request: Request) -> Response:

@@ -4,13 +4,16 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.timezone import now
 from knox.models import AuthToken
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
@@ -22,11 +25,14 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from assistant.sidebar import SECTIONS, Place
 from conversations.erasure import forget
-from conversations.grants import SCOPES, issue, standing
+from conversations.grants import SCOPES, Key, issue, standing
 from conversations.models import Assistant, Conversation
 from knowledge.identifiers import Scope
 from knowledge.models import Collection
+
+ACTIONS = ("view", "add", "change", "delete")
 
 for _model in (User, Group, AuthToken):
     admin.site.unregister(_model)
@@ -59,7 +65,41 @@ def _forget_conversations_of(users: list[User]) -> None:
 
 @admin.register(Group)
 class RightsAdmin(GroupAdmin, ModelAdmin):  # type: ignore[misc]  # Unfold types otherwise
-    """Groups of users that share permissions."""
+    """Groups of users that share permissions, and a page that sets them side by side."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add that page."""
+        page = self.admin_site.admin_view(self.rights_view)
+        return [path("rights/", page, name="auth_group_rights"), *super().get_urls()]
+
+    def rights_view(self, request: HttpRequest) -> HttpResponse:
+        """Show what each group may do on each page of the sidebar."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        groups = Group.objects.order_by("name").prefetch_related("permissions__content_type")
+        held = [{_label(each) for each in group.permissions.all()} for group in groups]
+        context = self.admin_site.each_context(request) | {
+            "title": "Who may what",
+            "groups": groups,
+            "sections": [
+                (title, [(place, [_rights(place, have) for have in held]) for place in places])
+                for title, places in SECTIONS.items()
+                if title
+            ],
+        }
+        return TemplateResponse(request, "assistant/rights.html", context)
+
+
+def _label(permission: Permission) -> str:
+    return f"{permission.content_type.app_label}.{permission.codename}"
+
+
+def _rights(place: Place, held: set[str]) -> str:
+    """Return in words what is allowed on a page to who has these permissions."""
+    if not place.page.endswith("_changelist"):
+        return "open" if place.permission in held else ""
+    app, _, kind = place.permission.partition(".view_")
+    return ", ".join(word for word in ACTIONS if f"{app}.{word}_{kind}" in held)
 
 
 class KeyForm(forms.Form):
@@ -103,30 +143,67 @@ class KeyForm(forms.Form):
             offered.choices = [(name, name) for name in names]
 
 
-@admin.register(AuthToken)
+@admin.register(Key)
 class KeyAdmin(ModelAdmin):
     """Keys: made, shown once, seen by how they begin, and revoked by deleting them."""
 
-    list_display = ("token_key", "user", "may", "reaches", "created", "expiry", "last_used")
-    list_select_related = ("user", "grant__assistant")
+    list_display = (
+        "name",
+        "token_key",
+        "may",
+        "reaches",
+        "limits",
+        "last_used",
+        "until",
+        "created",
+    )
+    list_display_links = ("name", "token_key")
+    list_select_related = ("user__budget", "grant__assistant")
     search_fields = ("user__username", "token_key")
+    search_help_text = "Name, or how the key begins"
     fields = list_display
-    ordering = ("-created",)
+
+    @display(description="Name", ordering="user__username")
+    def name(self, key: Key) -> str:
+        """Who it is for."""
+        return key.user.get_username()
 
     @display(description="May")
-    def may(self, token: AuthToken) -> str:
+    def may(self, key: Key) -> str:
         """Its scopes."""
-        return standing(token.grant)["may"]
+        return standing(key.grant)["may"]
 
     @display(description="Reaches")
-    def reaches(self, token: AuthToken) -> str:
+    def reaches(self, key: Key) -> str:
         """Its assistant and its collections, if it is bound to any."""
-        return standing(token.grant)["reaches"]
+        return standing(key.grant)["reaches"]
 
-    @display(description="Last use", ordering="grant__last_used")
-    def last_used(self, token: AuthToken) -> datetime | None:
+    @display(description="Limits")
+    def limits(self, key: Key) -> str:
+        """How much may be asked and spent with it."""
+        budget = getattr(key.user, "budget", None)
+        dollars = budget.usd_per_day if budget else settings.DAILY_BUDGET_PER_KEY
+        limits = {
+            "{:,} requests a minute": settings.MAX_REQUESTS_PER_KEY or None,
+            "{:.2f} USD a day": dollars if budget or dollars else None,
+            "{:,} tokens a day": settings.DAILY_TOKENS_PER_KEY or None,
+        }
+        return ", ".join(text.format(most) for text, most in limits.items() if most is not None)
+
+    @display(description="Last use", ordering="grant__last_used", empty_value="never")
+    def last_used(self, key: Key) -> datetime | None:
         """When it was used last, to the minute."""
-        return token.grant.last_used
+        return key.grant.last_used
+
+    @display(description="Expires", ordering="expiry", empty_value="never")
+    def until(self, key: Key) -> datetime | str | None:
+        """When it ends, or that it has."""
+        return "expired" if key.expiry and key.expiry < now() else key.expiry
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Call it what it is."""
+        actions: dict[str, Any] = super().get_actions(request)
+        return {name: (do, name, "Revoke the chosen keys") for name, (do, *_) in actions.items()}
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Nobody: who asks for something else gets another key."""

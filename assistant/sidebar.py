@@ -82,9 +82,10 @@ SECTIONS: dict[str, tuple[Place, ...]] = {
         rows("Budgets", "savings", "agents.budget"),
     ),
     "Access": (
-        rows("Keys", "key", "knox.authtoken"),
+        rows("Keys", "key", "conversations.key"),
         rows("People", "person", "auth.user"),
         rows("Groups", "group", "auth.group"),
+        Place("Who may what", "table_view", "admin:auth_group_rights", "auth.view_group"),
     ),
 }
 

@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from django.contrib.auth.models import AnonymousUser, User
@@ -278,15 +279,18 @@ def reached_conversations(request: Request) -> QuerySet[Conversation]:
     return seen_conversations(request).exclude(Exists(foreign))
 
 
-def seen_conversations(request: Request) -> QuerySet[Conversation]:
+def seen_conversations(
+    request: Request, rights: Mapping[str, str] | None = None
+) -> QuerySet[Conversation]:
     """Return the requester's conversations (all with the scope admin) that its key may see.
 
-    A key that is bound to an assistant sees what was said to that one alone.
+    A key that is bound to an assistant sees what was said to that one alone. `rights` are as those
+    of a view, see `knowledge.api.access`.
     """
     conversations = Conversation.objects.all()
     if bound := bound_to(request.auth).assistant:
         conversations = conversations.filter(assistant=bound)
-    sees_all = may(request, Scope.ADMIN)
+    sees_all = may(request, Scope.ADMIN, rights)
     return conversations if sees_all else conversations.filter(owner=owner(request))
 
 

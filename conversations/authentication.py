@@ -16,6 +16,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from agents.steps import events
+from conversations.grants import Key
 
 UNKNOWN = "This key is not known here, or it was revoked."
 EXPIRED = "This key has expired."
@@ -62,6 +63,7 @@ def revocation_stream(key: AuthToken) -> str:
 
 
 @receiver(post_delete, sender=AuthToken)
+@receiver(post_delete, sender=Key)
 def tell_revocation(sender: object, instance: AuthToken, **_: Any) -> None:
     """Tell who follows anything with this key, once it is gone."""
     stream = revocation_stream(instance)

@@ -1,7 +1,7 @@
 """API of feedback: clients say what their users think of an answer, staff read it."""
 
 import uuid
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import CharField, QuerySet, Value
 from drf_spectacular.utils import OpenApiExample, extend_schema
@@ -111,6 +111,7 @@ class FeedbackListView(ListView[Feedback]):
     """All feedback, the latest first."""
 
     scope = Scope.ADMIN
+    rights: ClassVar = {"GET": "conversations.view_feedback"}
     serializer_class = FeedbackEntry
     query_form = FeedbackQuery
     chosen_by = {

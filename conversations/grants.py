@@ -114,6 +114,17 @@ class Grant(Model):
         Grant.objects.filter(unused, pk=self.pk).update(last_used=moment)
 
 
+class Key(AuthToken):
+    """A key as people call it: by whom it is for, and how it begins."""
+
+    class Meta:
+        proxy = True
+        ordering = ("user__username", "-created")
+
+    def __str__(self) -> str:
+        return f"{self.user.get_username()}, {self.token_key}…"
+
+
 SCOPES = tuple(str(scope) for scope in Scope)
 
 

@@ -20,14 +20,15 @@ from knowledge.api.lists import ListView
 from knowledge.api.sent import PagesQuery, Sent
 from knowledge.identifiers import Scope
 
+RIGHTS = {"GET": VIEW, "POST": CHANGE}
+
 
 class MayAnswer(BasePermission):
     """Who may view the inbox may read it here, too, and who may change it may answer."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         """Look at the rights of the key's user."""
-        right = VIEW if request.method in SAFE_METHODS else CHANGE
-        return bool(request.user.has_perm(right))
+        return bool(request.user.has_perm(VIEW if request.method in SAFE_METHODS else CHANGE))
 
 
 class HandoverQuery(PagesQuery):
@@ -89,6 +90,7 @@ class HandoversView(ListView[Handover]):
     """The inbox: who has waited longest comes first."""
 
     scope = Scope.ADMIN
+    rights = RIGHTS
     permission_classes = (ScopePermission, MayAnswer)
     serializer_class = HandoverSerializer
     query_form = HandoverQuery
@@ -108,6 +110,7 @@ class HandoverView(APIView):
     """One conversation with staff."""
 
     scope = Scope.ADMIN
+    rights = RIGHTS
     permission_classes = (ScopePermission, MayAnswer)
 
     @extend_schema(responses=HandoverSerializer)
@@ -144,7 +147,7 @@ class HandoverView(APIView):
 def _seen(request: Request) -> QuerySet[Handover]:
     """Return those of the conversations that the key may see."""
     rows = Handover.objects.select_related("conversation", "assigned")
-    return rows.filter(conversation__in=seen_conversations(request))
+    return rows.filter(conversation__in=seen_conversations(request, RIGHTS))
 
 
 def _row(request: Request, handover_id: int) -> Handover:

@@ -12,10 +12,21 @@ from agents.models import Envelope
 from conversations.assistants import Assistant
 from conversations.endings import Ending, Gap
 from conversations.feedback import Feedback
-from conversations.grants import Grant
+from conversations.grants import Grant, Key
+from conversations.staff_groups import StaffGroup
 from knowledge.models import Collection
 
-__all__ = ("Assistant", "Conversation", "Ending", "Feedback", "Gap", "Grant", "Message")
+__all__ = (
+    "Assistant",
+    "Conversation",
+    "Ending",
+    "Feedback",
+    "Gap",
+    "Grant",
+    "Key",
+    "Message",
+    "StaffGroup",
+)
 
 
 class Conversation(models.Model):

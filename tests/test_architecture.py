@@ -72,6 +72,7 @@ LONELY = {
     "conversations.expiry": "what is forgotten by age, by a thread of its own",
     "conversations.mcp_server": "a setting names the rest of it",
     "conversations.notifications": "what is told to other servers, by a process of its own",
+    "conversations.staff_groups": "the groups of staff, which a migration makes",
     "conversations.conversation_events": "the events of a conversation over HTTP",
     "conversations.terminal_talk": "a conversation in the terminal, which a command begins",
     "conversations.user_api": "users over HTTP",

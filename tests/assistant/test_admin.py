@@ -20,7 +20,7 @@ from agents.models import Budget, Envelope, Fault, ModelCall, Price, ToolRun
 from agents.names import Status
 from conversations import handover
 from conversations.endings import Ending
-from conversations.models import Assistant, Conversation, Feedback, Gap, Grant, Handover
+from conversations.models import Assistant, Conversation, Feedback, Gap, Grant, Handover, Key
 from knowledge.models import (
     Chunk,
     Collection,
@@ -35,11 +35,10 @@ from tests import factories
 from tests.agents.billing.accounts import account
 
 KINDS: list[type[Model]] = [
-    Assistant, AuthToken, Budget, Collection, Conversation, Customer, Document, Entity, Envelope,
+    Assistant, Budget, Collection, Conversation, Customer, Document, Entity, Envelope,
     Fault,
-    Feedback, Gap, GoldenQuestion, Group, Handover, Ingest, Invoice, ModelCall, Plan, Price,
-    Receipt, RefundCase,
-    Relation, Subscription, ToolRun, User,
+    Feedback, Gap, GoldenQuestion, Group, Handover, Ingest, Invoice, Key, ModelCall, Plan, Price,
+    Receipt, RefundCase, Relation, Subscription, ToolRun, User,
 ]  # fmt: skip
 KEPT: list[type[Model]] = [
     Entity, Envelope, Fault, Feedback, Gap, Handover, Ingest, ModelCall, Receipt, Relation, ToolRun,
@@ -319,8 +318,8 @@ def test_a_collection_goes_with_its_documents_and_uploads(staff: Client, rows: N
 def test_a_key_can_be_revoked_and_not_changed(staff: Client, rows: None) -> None:
     token = AuthToken.objects.get()
 
-    changed = staff.post(address(AuthToken, "change", token.pk), {"scopes": "admin"})
-    staff.post(address(AuthToken, "delete", token.pk), {"post": "yes"})
+    changed = staff.post(address(Key, "change", token.pk), {"scopes": "admin"})
+    staff.post(address(Key, "delete", token.pk), {"post": "yes"})
 
     assert changed.status_code == HTTPStatus.FORBIDDEN
     assert not AuthToken.objects.exists()

@@ -116,7 +116,7 @@ def test_the_list_shows_what_each_key_may_and_one_of_two_is_revoked(
 def test_the_admin_makes_a_key_and_shows_it_once(client: Client) -> None:
     client.force_login(User.objects.create_superuser("root"))
     factories.collection("shop")
-    where = reverse("admin:knox_authtoken_add")
+    where = reverse("admin:conversations_key_add")
     assert "Make the key" in client.get(where).content.decode()
     wish = {"name": "website", "scopes": ["chat"], "collections": ["shop"], "days": "7"}
     page = client.post(where, wish)
@@ -125,7 +125,7 @@ def test_the_admin_makes_a_key_and_shows_it_once(client: Client) -> None:
     assert shown.startswith(token.token_key)
     assert "no-store" in page["Cache-Control"]
     assert client.get("/api/documents/", headers=bearer(shown)).status_code == 403
-    listed = client.get(reverse("admin:knox_authtoken_changelist")).content.decode()
+    listed = client.get(reverse("admin:conversations_key_changelist")).content.decode()
     assert "shop" in listed
     assert shown not in listed
     refused = client.post(where, wish | {"scopes": ["admin"]}).content.decode()
@@ -135,7 +135,7 @@ def test_the_admin_makes_a_key_and_shows_it_once(client: Client) -> None:
 
 def test_who_may_not_add_keys_makes_none(client: Client) -> None:
     client.force_login(User.objects.create_user("clerk", is_staff=True))
-    answer = client.post(reverse("admin:knox_authtoken_add"), {"name": "x", "scopes": ["chat"]})
+    answer = client.post(reverse("admin:conversations_key_add"), {"name": "x", "scopes": ["chat"]})
     assert answer.status_code == HTTPStatus.FORBIDDEN
     assert not AuthToken.objects.exists()
 

@@ -124,7 +124,7 @@ def test_prompts_are_for_staff_only(turn: Envelope, owner: User, client: Client)
     theirs = client.get(address)
     assert theirs.status_code == HTTPStatus.OK
     assert "You judge whether" not in theirs.content.decode()
-    client.force_login(User.objects.create_user("root", is_staff=True))
+    client.force_login(User.objects.create_superuser("root"))
     whole = client.get(address).json()
     (call,) = next(step for step in whole["steps"] if step["number"] == 4)["model_calls"]
     assert call["messages"] == [{"role": "system", "content": SYSTEM}]
