@@ -24,6 +24,9 @@ BEAT_SECONDS = 5.0
 KEY_PREFIX = "docent:worker:"
 # The keys of all announcements: looking for them among those of all turns would take long.
 KEYS = "docent:workers"
+# What each of them announced last, until it says that it ends: who fell silent is known by it.
+LAST = "docent:workers:last"
+REMEMBERED_SECONDS = 24 * 3600
 # Where the sweeper names queues whose workers say that they listen and take nothing.
 DEAF = "docent:deaf"
 SWEEPER = "sweeper"
@@ -37,6 +40,15 @@ class Announcement:
 
     queues: list[str]
     since: float
+
+
+@dataclass(frozen=True)
+class Silence:
+    """A worker that announced itself, did not say that it ends, and is heard no more."""
+
+    worker: str  # host, namespace, process id and its start, see knowledge.liveness
+    queues: list[str]
+    last: float  # when it was heard last, in seconds of the epoch
 
 
 class Presence(bootsteps.StartStopStep):
@@ -74,10 +86,12 @@ def announce(queues: list[str], since: float | None = None) -> None:
     is touched as long as Redis takes the announcement and nobody calls the queue deaf.
     """
     announcement = json.dumps({"queues": queues, "since": since or time.time()})
+    last = json.dumps({"worker": WORKER, "queues": queues, "last": time.time()})
     try:
         pipe = connection().pipeline(transaction=False)
         pipe.set(_key(queues), announcement, ex=int(BEAT_SECONDS * 3))
         pipe.sadd(KEYS, _key(queues))
+        pipe.hset(LAST, _key(queues), last)
         pipe.get(DEAF)
         *_, deaf = pipe.execute()
     except redis.RedisError:
@@ -93,6 +107,7 @@ def withdraw(queues: list[str]) -> None:
     """Take back what this process announced of `queues`; with Redis away it ends by itself."""
     with suppress(redis.RedisError, KombuError):
         connection().delete(_key(queues))
+        connection().hdel(LAST, _key(queues))
 
 
 def _key(queues: list[str]) -> str:
@@ -123,6 +138,20 @@ def announcements() -> list[Announcement]:
     if expired := [key for key, value in values.items() if not value]:
         client.srem(KEYS, *expired)
     return [Announcement(**json.loads(value)) for value in values.values() if value]
+
+
+def silences() -> list[Silence]:
+    """Return the workers that fell silent of late, the latest first. Raises redis.RedisError."""
+    client = connection()
+    said = client.hgetall(LAST)
+    found = {key: Silence(**json.loads(value)) for key, value in said.items()}
+    long_ago = time.time() - REMEMBERED_SECONDS
+    if forgotten := [key for key, each in found.items() if each.last < long_ago]:
+        client.hdel(LAST, *forgotten)
+    kept = [key for key in found if key not in forgotten]
+    heard = client.mget(kept) if kept else []
+    silent = [found[key] for key, value in zip(kept, heard, strict=True) if value is None]
+    return sorted(silent, key=lambda each: -each.last)
 
 
 def consumers() -> dict[str, int]:

@@ -21,7 +21,16 @@ from agents.names import Status
 from agents.steps import presence
 from agents.tools.tool import ToolOutcome
 from agents.trace import tally
-from agents.trace.queues import WINDOW, Queue, State, all_queues, announcements
+from agents.trace.queues import (
+    WINDOW,
+    Outage,
+    Queue,
+    State,
+    all_queues,
+    announcements,
+    outages,
+    silences,
+)
 from agents.trace.tool_use import tool_figures
 from knowledge.models import Ingest
 
@@ -45,9 +54,19 @@ class Overview:
         return self.sweepers is not None
 
     @property
-    def troubled(self) -> list[Queue]:
-        """The queues that nobody listens to, and the deaf ones."""
-        return [queue for queue in self.queues if queue.state in (State.DESERTED, State.DEAF)]
+    def deaf(self) -> list[Queue]:
+        """The queues whose worker says that it listens, and takes nothing."""
+        return [queue for queue in self.queues if queue.state is State.DEAF]
+
+    @property
+    def outages(self) -> list[Outage]:
+        """The processes that are missing; those of roles that no open route comes to are not."""
+        needed = {*presence.needed_roles(), *presence.SERVICES}
+        deserted = [queue.name for queue in self.queues if queue.state is State.DESERTED]
+        missing = [name for name in deserted if name in needed]
+        if self.sweepers == 0:
+            missing.append(presence.SWEEPER)
+        return outages(missing, silences()) if missing else []
 
 
 def overview() -> Overview:

@@ -5,8 +5,9 @@ All of it is read when it is asked for, from PostgreSQL and Redis: every web pro
 
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -15,7 +16,7 @@ from django.db import connection
 
 from agents.names import Role
 from agents.steps import presence
-from agents.steps.presence import Announcement
+from agents.steps.presence import Announcement, Silence
 from knowledge.identifiers import INGEST_QUEUE
 
 WINDOW = timedelta(minutes=15)
@@ -24,6 +25,7 @@ LATEST = 20_000
 # Something that is due waits this long only when nobody hears, or nobody has time.
 LATE_SECONDS = 30.0
 QUEUES: dict[str, str] = {role.value: role.queue for role in Role} | {"ingest": INGEST_QUEUE}
+WORKER_QUEUES = QUEUES | presence.SERVICES
 
 STEPS = """
     SELECT role, status, available_at AS due, started, ended, lease_until, attempt,
@@ -132,6 +134,39 @@ class Queue:
         return f"python3 manage.py workers {self.name}"
 
 
+@dataclass(frozen=True)
+class Outage:
+    """Queues that nobody listens to, as far as one process did; `since` None: nobody ever did."""
+
+    names: list[str]
+    host: str = ""
+    pid: str = ""
+    since: datetime | None = None
+
+    @property
+    def command(self) -> str:
+        """The command that takes its place."""
+        together = "--together " if len(self.names) > 1 else ""
+        return f"python3 manage.py workers {together}{' '.join(self.names)}"
+
+
+def outages(deserted: Iterable[str], silences: Iterable[Silence]) -> list[Outage]:
+    """Return what came to an end, given the names of workers that are missing and who fell silent.
+
+    Each is put down to the process that was heard of last.
+    """
+    left, found = list(deserted), []
+    for silence in silences:
+        names = [name for name in left if WORKER_QUEUES[name] in silence.queues]
+        if names:
+            place, _, _ = silence.worker.rpartition("/")
+            place, _, pid = place.rpartition("/")
+            since = datetime.fromtimestamp(silence.last, UTC)
+            found.append(Outage(names, place.partition("/")[0], pid, since))
+        left = [name for name in left if name not in names]
+    return [*found, *([Outage(left)] if left else [])]
+
+
 def all_queues(workers: list[Announcement] | None) -> list[Queue]:
     """Return every queue as it is now, given what its workers announced (None: Redis is away).
 
@@ -172,6 +207,14 @@ def announcements() -> list[Announcement] | None:
         return presence.announcements()
     except redis.RedisError:
         return None
+
+
+def silences() -> list[Silence]:
+    """Return who fell silent of late; nobody when Redis is away."""
+    try:
+        return presence.silences()
+    except redis.RedisError:
+        return []
 
 
 def _backlog() -> dict[str, dict[str, Any]]:
