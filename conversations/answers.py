@@ -1,7 +1,7 @@
 """Answers: what clients and pages get for a turn, its text as safe HTML and its citations."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from django.db.models import Subquery
@@ -21,7 +21,8 @@ from conversations.turn_memory import last_agent
 from knowledge.safe_html import cleaner, parser
 
 MARKER = re.compile(r"\[(C\d{1,3})\]")
-INNER_LINK = re.compile(r"#C\d{1,3}\Z")
+# What a marker may lead to, here or on the page of what it cites.
+INNER_LINK = re.compile(r"(?:#|/turns/[\da-f-]{36}/cited/)C\d{1,3}/?\Z")
 MODEL = "Written by a language model from the documents it cites."
 MIXED = "Partly written by a language model; what it did not do was done by rules."
 UNWRITTEN = "Quoted from the documents as it stands; a language model helped, but did not write it."
@@ -152,16 +153,31 @@ def by_marker(citations: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(entries.values())
 
 
-def answer_html(text: str, markers: Iterable[str] = ()) -> SafeString:
-    """Return the Markdown of an answer as safe HTML, each `[C1]` of `markers` a link to `#C1`."""
-    rendered = _PARSER.render(text, {"markers": frozenset(markers)})
+def numbers(text: str, citations: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """Return the number of each marker that an answer cites, from 1, as a reader comes by them."""
+    known = {citation["marker"] for citation in citations}
+    met = [marker for marker in MARKER.findall(text) if marker in known]
+    rest = sorted(known.difference(met), key=lambda marker: int(marker[1:]))
+    return {marker: place for place, marker in enumerate(dict.fromkeys([*met, *rest]), start=1)}
+
+
+def answer_html(
+    text: str,
+    markers: Iterable[str] = (),
+    link: Callable[[str], tuple[str, str]] = lambda marker: (f"[{marker}]", f"#{marker}"),
+) -> SafeString:
+    """Return the Markdown of an answer as safe HTML, each `[C1]` of `markers` a link.
+
+    `link` says what a marker is called and where it leads.
+    """
+    rendered = _PARSER.render(text, {"markers": {marker: link(marker) for marker in markers}})
     return mark_safe(_CLEANER.clean(rendered))  # noqa: S308 cleaned just now
 
 
 def quote_html(text: str) -> SafeString:
     """Return what is quoted as safe HTML; one sentence without a paragraph around it."""
     render = _PARSER.render if "\n" in text else _PARSER.renderInline
-    rendered = render(text, {"markers": frozenset()})
+    rendered = render(text, {"markers": {}})
     return mark_safe(_CLEANER.clean(rendered))  # noqa: S308 cleaned just now
 
 
@@ -178,14 +194,15 @@ def _link_markers(state: StateCore) -> None:
             ]
 
 
-def _split(text: Token, markers: frozenset[str]) -> Iterator[Token]:
+def _split(text: Token, markers: Mapping[str, tuple[str, str]]) -> Iterator[Token]:
     end = 0
     for marker in MARKER.finditer(text.content):
         if marker[1] not in markers:
             continue
         yield Token("text", "", 0, content=text.content[end : marker.start()])
-        yield Token("link_open", "a", 1, attrs={"href": f"#{marker[1]}"})
-        yield Token("text", "", 0, content=marker[0])
+        label, address = markers[marker[1]]
+        yield Token("link_open", "a", 1, attrs={"href": address})
+        yield Token("text", "", 0, content=label)
         yield Token("link_close", "a", -1)
         end = marker.end()
     yield Token("text", "", 0, content=text.content[end:])

@@ -1,5 +1,7 @@
 """Errors of the conversations: the docstring is the default message."""
 
+from collections.abc import Sequence
+
 
 class ConversationError(Exception):
     """The message could not be taken."""
@@ -45,9 +47,18 @@ class TurnInProgress(ConversationError):
 
 
 class NobodyListens(ConversationError):
-    """No worker listens to a queue this turn needs."""
+    """The assistant is not at work right now. Try again in a moment."""
 
     code = "no_consumer"
+    retry_seconds = 5
+
+    def __init__(self, roles: Sequence[str]) -> None:
+        super().__init__()
+        # For who runs Docent: users are told nothing of workers.
+        self.remedy = (
+            f"No worker listens for: {', '.join(roles)}. "
+            f"Start one with: python3 manage.py workers {roles[0]}"
+        )
 
 
 class StillTakenIn(ConversationError):
@@ -76,6 +87,12 @@ class RefusedHandover(ConversationError):
     """That cannot be done with this conversation now."""
 
     code = "handover"
+
+
+class RefusedRetake(ConversationError):
+    """Staff have answered since: what was said to them cannot be taken back."""
+
+    code = "retake"
 
 
 class Forgotten(ConversationError):

@@ -17,7 +17,7 @@ from conversations.refusals import Kind
 # How long a request waits for its turn; a burst of 300 questions takes less.
 PATIENCE_SECONDS = 20.0
 BEGINS = re.compile(r"/|/api/chat/|/v1/chat/completions|/api/conversations/[^/]+/messages/")
-FOLLOWS = re.compile(r"/api/.*/(events|cancel)/")
+FOLLOWS = re.compile(r"/api/.*/(events|cancel)/|/turns/[^/]+/stop/")
 
 
 class Lane:

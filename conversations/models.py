@@ -122,6 +122,8 @@ class Message(models.Model):
     )
     # For the assistant, whom staff give the conversation back to: the user is not shown it.
     is_note = models.BooleanField(default=False, db_default=False)
+    # The user asked otherwise instead: it belongs to the conversation no more.
+    taken_back = models.BooleanField(default=False, db_default=False)
     created = models.DateTimeField(default=now)
 
     class Meta:

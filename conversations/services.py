@@ -16,7 +16,7 @@ from django.utils.timezone import now
 from agents import envelopes
 from agents.attributes import Persona
 from agents.models import Envelope
-from agents.names import Role, Route, Status
+from agents.names import Route, Status
 from agents.steps import events, presence
 from agents.trace import correlation
 from conversations import handover, reach, refusals
@@ -39,7 +39,7 @@ from conversations.grants import UNBOUND, Bounds
 from conversations.lanes import FOLLOWERS, LANE
 from conversations.models import Assistant, Conversation, Message
 from conversations.refusals import Kind
-from conversations.turn_memory import recall
+from conversations.turn_memory import recall, rewind
 from knowledge.collections import beginning, intake
 from knowledge.models import Collection, Document
 from knowledge.parsing.parsed_page import as_language
@@ -106,14 +106,16 @@ def ask(
     filters: Filters = ANY,
     idempotency_key: str = "",
     brought: Brought = NOTHING,
+    replaces: uuid.UUID | None = None,
 ) -> Envelope:
     """Begin the turn that answers `text` and return its envelope.
 
     `session` continues a conversation of the same owner or begins one of that name, which stays
     with its `assistant`. `collections` binds it to these names from now on, None to none any more;
-    `filters` hold for this message alone. What is `brought` was said before it began. Under an
-    `idempotency_key` a message begins one turn; without a session the key names the conversation.
-    What is said to staff ends its turn at once. Raises a ConversationError before anything is kept.
+    `filters` hold for this message alone. What is `brought` was said before it began. A message
+    that `replaces` a turn takes it back, with all that came after. Under an `idempotency_key` a
+    message begins one turn; without a session the key names the conversation. What is said to
+    staff ends its turn at once. Raises a ConversationError before anything is kept.
     """
     text, bound = checked(text), asker.bound
     session = session or _session_of(idempotency_key)
@@ -134,6 +136,8 @@ def ask(
         if conversation.status == Conversation.Status.RUNNING:
             raise TurnInProgress
         _refuse_foreign(asker, session)
+        if replaces:
+            rewind(conversation, replaces)
         if chosen or collections is None:
             conversation.collections.set(chosen)
         memory = recall(
@@ -195,7 +199,7 @@ def _refuse_unready(
 ) -> None:
     reach.refuse_unready(assistant, bound)
     if missing := presence.missing_roles():
-        raise NobodyListens(no_worker(missing))
+        raise NobodyListens(missing)
     refuse_too_early(chosen or reach.own_collections(assistant, bound))
 
 
@@ -213,6 +217,7 @@ def _begin(conversation: Conversation, message: Message, memory: dict[str, Any])
         handover.hear(conversation, message)
     else:
         conversation.status = Conversation.Status.RUNNING
+        handover.ring(conversation.pk)
     conversation.save()
     return envelope
 
@@ -309,12 +314,6 @@ def refuse_too_many(owner: User | None, visitor: str = "") -> int:
     return int(counts["theirs"])
 
 
-def no_worker(roles: Sequence[Role]) -> str:
-    """Return the sentence that names the roles without a worker."""
-    names = ", ".join(roles)
-    return f"No worker listens for: {names}. Start one with: python3 manage.py workers {roles[0]}"
-
-
 def begun_with(asker: Asker, session: str) -> str | None:
     """Return the name of the assistant a conversation began with, if any; None: it has not."""
     begun = Conversation.objects.filter(owner=asker.owner, session=session) if session else None
@@ -363,7 +362,7 @@ def with_beginnings(conversations: QuerySet[Conversation]) -> QuerySet[Conversat
 
     Counted apart from the main query, where joins of filters would multiply them.
     """
-    messages = Message.objects.filter(conversation=OuterRef("pk"), is_note=False)
+    messages = Message.objects.filter(conversation=OuterRef("pk"), is_note=False, taken_back=False)
     counts = messages.order_by().values("conversation").annotate(n=Count("pk")).values("n")
     return conversations.annotate(
         first_words=Subquery(messages.order_by("created").values("text")[:1]),
@@ -378,7 +377,8 @@ def messages_after(
 
     Raises UnknownMessage when the conversation has none with that id.
     """
-    messages = conversation.messages.filter(is_note=False).order_by("created", "pk")
+    messages = conversation.messages.filter(is_note=False, taken_back=False)
+    messages = messages.order_by("created", "pk")
     if after:
         last = conversation.messages.filter(pk=after).first()
         if last is None:

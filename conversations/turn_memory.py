@@ -1,5 +1,6 @@
 """Turn memory: what a turn sees of its conversation, and what the conversation keeps of it."""
 
+import uuid
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
@@ -16,6 +17,7 @@ from agents.models import Envelope
 from agents.names import Role, Route, Status
 from agents.support.dialogue.refund_form import left_alone
 from conversations import endings, handover
+from conversations.errors import RefusedRetake, UnknownMessage
 from conversations.grants import UNBOUND, Bounds
 from conversations.models import Assistant, Conversation, Handover, Message
 from conversations.reach import searched
@@ -35,6 +37,17 @@ FRAME_TOKENS = 8
 MAX_FACTS = 20
 NOTE = "Note for the assistant, not told to the user: "
 MAX_OFFERS = 6
+# What a turn sees of its conversation under the same name.
+SEEN = (
+    "summary",
+    "facts",
+    "topic",
+    "open_clarification",
+    "clarification_rounds",
+    "last_agent",
+    "context_flags",
+    "refund_form",
+)
 
 
 def recall(
@@ -85,7 +98,8 @@ def split_history(conversation: Conversation) -> tuple[list[Message], list[Messa
     When one that is not in the summary yet may drop out next, it leaves with all that are older
     than the latest half: so a model is asked every third turn or so, and not in each.
     """
-    latest = list(conversation.messages.order_by("-created", "-pk")[: settings.HISTORY_MESSAGES])
+    said = conversation.messages.filter(taken_back=False)
+    latest = list(said.order_by("-created", "-pk")[: settings.HISTORY_MESSAGES])
     history = latest[: max(FEWEST_MESSAGES, count_fitting(latest, settings.HISTORY_TOKENS))]
     safe = latest[: settings.HISTORY_MESSAGES - TURN_MESSAGES]
     safe = safe[: count_fitting(safe, round(settings.HISTORY_TOKENS * (1 - TURN_PART)))]
@@ -99,7 +113,7 @@ def split_history(conversation: Conversation) -> tuple[list[Message], list[Messa
 
 def unsummarised(conversation: Conversation) -> list[Message]:
     """Return the oldest messages that are not in the summary yet, in their order."""
-    messages = conversation.messages.order_by("created", "pk")
+    messages = conversation.messages.filter(taken_back=False).order_by("created", "pk")
     if conversation.summarised_until:
         messages = messages.filter(created__gt=conversation.summarised_until)
     return list(messages[:LEAVING_MESSAGES])
@@ -171,6 +185,35 @@ def remember(sender: object, envelope: Envelope, **_: Any) -> None:
     endings.record(envelope, conversation.session)
 
 
+def rewind(conversation: Conversation, turn: uuid.UUID) -> None:
+    """Take back a message of a locked conversation, with all that was said after it.
+
+    The conversation is again what that turn saw when it began; what was done for the user stays
+    done. Raises UnknownMessage for what was not said here, and RefusedRetake.
+    """
+    messages = conversation.messages.filter(taken_back=False)
+    asked = messages.filter(turn=turn, role=Message.Author.USER).select_related("turn").first()
+    if asked is None or asked.turn is None:
+        raise UnknownMessage
+    gone = messages.filter(created__gte=asked.created)
+    if gone.filter(role=Message.Author.STAFF).exists():
+        raise RefusedRetake
+    turns = Envelope.objects.filter(pk__in=gone.values("turn")).order_by("create_ts")
+    folded = [
+        each["leaving"][0]["time"]
+        for each in turns.values_list("memory", flat=True)
+        if each.get("leaving")
+    ]
+    if folded and conversation.summarised_until:
+        before = datetime.fromisoformat(folded[0]) - Message.LEAST
+        conversation.summarised_until = min(conversation.summarised_until, before)
+    memory = asked.turn.memory
+    for name in SEEN:
+        setattr(conversation, name, memory[name])
+    conversation.language_preference = memory["language_preference"] or ""
+    gone.update(taken_back=True)
+
+
 def _store_reply(conversation: Conversation, envelope: Envelope) -> None:
     """Say what the turn came to, and whose turn it is now."""
     payload = envelope.payload
@@ -187,6 +230,8 @@ def _store_reply(conversation: Conversation, envelope: Envelope) -> None:
     if envelope.status == Status.WITH_STAFF:
         is_asked_for = payload.get("small_talk") == "person"
         handover.begin(conversation, Handover.Why.PERSON if is_asked_for else Handover.Why.ROUNDS)
+    else:
+        handover.ring(conversation.pk)
 
 
 def _is_beside(payload: dict[str, Any]) -> bool:

@@ -1,6 +1,7 @@
-"""URLs of the conversations: the start page, chat and turns, OpenAI's API and MCP."""
+"""URLs of the conversations: the chat page, chat and turns, OpenAI's API and MCP."""
 
 from django.urls import path, re_path
+from django.views.i18n import set_language
 
 from conversations import (
     api,
@@ -16,7 +17,13 @@ from conversations import (
 )
 
 urlpatterns = [
-    path("", page.page, name="start"),
+    path("", page.start, name="start"),
+    path("c/<str:name>/", page.conversation, name="talk"),
+    path("c/<str:name>/forget/", page.forget_talk, name="forget-talk"),
+    path("turns/<uuid:turn_id>/stop/", page.stop, name="stop-turn"),
+    path("turns/<uuid:turn_id>/rate/", page.rate_turn, name="rate-turn"),
+    path("turns/<uuid:turn_id>/cited/<str:marker>/", page.cited, name="cited"),
+    path("language/", set_language, name="language"),
     path("api/chat/", api.ChatView.as_view(), name="chat"),
     path("api/admin/handovers/", handover_api.HandoversView.as_view(), name="handovers"),
     path(

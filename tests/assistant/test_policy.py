@@ -24,7 +24,7 @@ def staff(client: Client, db: None) -> Client:
     return client
 
 
-@pytest.mark.parametrize("path", [*PAGES, "/static/conversations/start.css", "/healthz"])
+@pytest.mark.parametrize("path", [*PAGES, "/static/conversations/chat.css", "/healthz"])
 def test_every_response_says_what_a_browser_may_do(staff: Client, path: str) -> None:
     response = staff.get(path)
     policy = response["Content-Security-Policy"]

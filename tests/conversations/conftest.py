@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPResponse
 from typing import Any
 
@@ -30,6 +31,11 @@ from tests.e2e.conftest import free_port
 
 Event = dict[str, Any]
 SESSION = "web-of-this-browser"
+# What the conversation of this browser is called in its address.
+NAME = SESSION.removeprefix("web-")
+PAGE = f"/c/{NAME}/"
+# How the script of the page asks.
+SCRIPTED = {"Accept": "application/json"}
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +83,13 @@ def _conversation_of(client: Client) -> Conversation:
     session[SESSION_KEY] = [SESSION]
     session.save()
     return factories.conversation(SESSION)
+
+
+def shown(client: Client) -> str:
+    """The page of the conversation `talk`."""
+    response = client.get(PAGE)
+    assert response.status_code == HTTPStatus.OK
+    return response.content.decode()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The start page of one of several assistants."""
+"""The chat page of one of several assistants."""
 
 from http import HTTPStatus
 
@@ -87,12 +87,13 @@ def test_a_collection_of_another_one_is_refused(client: Client) -> None:
 def test_a_conversation_goes_on_with_its_assistant_and_a_new_one_begins_with_it(
     client: Client,
 ) -> None:
-    turn = open_turn(client, assistant="bank")
-    page = client.get(f"/?turn={turn.pk}").content.decode()
-    assert 'href="/?assistant=bank">Start a new conversation' in page
+    open_turn(client, assistant="bank")
+    name = Conversation.objects.get().session.removeprefix("web-")
+    page = client.get(f"/c/{name}/").content.decode()
+    assert 'class="button new" href="/?assistant=bank"' in page
     Conversation.objects.update(status=Conversation.Status.OPEN)
-    assert open_turn(client, turn=str(turn.pk)).payload["assistant"]["name"] == "bank"
+    assert open_turn(client, conversation=name).payload["assistant"]["name"] == "bank"
     Conversation.objects.update(status=Conversation.Status.OPEN)
     Assistant.objects.create(name="shop")
-    other = client.post("/", {"text": "Hello?", "turn": turn.pk, "assistant": "shop"})
+    other = client.post("/", {"text": "Hello?", "conversation": name, "assistant": "shop"})
     assert other.status_code == HTTPStatus.CONFLICT

@@ -184,7 +184,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("ask", {"question": "a", "conversation": "a b"}, "conversation: String should match"),
     ("ask", {"question": "a", "assistant": "no"}, "There is no assistant of that name here."),
     ("ask", {"question": "a", "collections": ["no"]}, "There is no collection 'no' here."),
-    ("ask", {"question": "a"}, "No worker listens for: "),
+    ("ask", {"question": "a"}, "The assistant is not at work right now."),
     ("get_document", {"document_id": "no"}, "There is no such document here."),
     ("get_document", {"document_id": "a", "offset": -1}, "offset: Input should be greater"),
 ]

@@ -10,6 +10,7 @@ from django.test import Client
 from agents.names import Status
 from conversations.models import Conversation
 from tests import factories
+from tests.conversations.conftest import NAME, PAGE
 
 
 @pytest.mark.parametrize(
@@ -48,19 +49,30 @@ def test_without_workers_a_question_is_refused_and_kept(client: Client, db: None
 
     assert response.status_code == HTTPStatus.SERVICE_UNAVAILABLE
     page = response.content.decode()
-    assert "No worker listens for: manager" in page
+    assert "not at work right now" in page
+    assert "manage.py" not in page
     assert "Do unused days end?</textarea>" in page
+    assert response["Retry-After"] == "5"
     assert not Conversation.objects.exists()
+
+
+def test_staff_are_told_how_to_start_a_worker(client: Client, db: None) -> None:
+    client.force_login(User.objects.create_user("ada", is_staff=True))
+
+    page = client.post("/", {"text": "Do unused days end?"}).content.decode()
+
+    assert "No worker listens for: manager" in page
+    assert "manage.py workers manager" in page
 
 
 def test_a_second_question_waits_for_the_first(
     client: Client, listening: None, talk: Conversation
 ) -> None:
-    envelope = factories.turn(talk, status=Status.RUNNING)
+    factories.turn(talk, status=Status.RUNNING)
     talk.status = Conversation.Status.RUNNING
     talk.save()
 
-    response = client.post("/", {"text": "And then?", "turn": envelope.pk})
+    response = client.post("/", {"text": "And then?", "conversation": NAME})
 
     assert response.status_code == HTTPStatus.CONFLICT
     page = response.content.decode()
@@ -74,19 +86,12 @@ def test_a_failed_turn_shows_its_number_and_no_traceback(
 ) -> None:
     envelope = factories.failed_turn(talk, ValueError("secret path"))
 
-    response = client.get(f"/?turn={envelope.pk}")
+    page = client.get(PAGE).content.decode()
 
-    assert response.status_code == HTTPStatus.INTERNAL_SERVER_ERROR
-    page = response.content.decode()
     assert envelope.error_id in page
     assert "secret path" not in page
-    assert "Do unused days end?</textarea>" in page
-
-
-def test_an_expired_turn_is_a_timeout(client: Client, talk: Conversation) -> None:
-    envelope = factories.turn(talk, status=Status.EXPIRED)
-
-    assert client.get(f"/?turn={envelope.pk}").status_code == HTTPStatus.GATEWAY_TIMEOUT
+    # And can be asked again.
+    assert f'name="replaces" value="{envelope.pk}"' in page
 
 
 def test_a_foreign_site_cannot_ask(db: None) -> None:
@@ -99,11 +104,11 @@ def test_for_staff_only_nobody_else_gets_in(
     client: Client, talk: Conversation, settings: LazySettings
 ) -> None:
     settings.START_PAGE = "staff"
-    envelope = factories.turn(talk, response="They do.")
+    factories.turn(talk, response="They do.")
     factories.collection("handbook")
 
     welcome = client.get("/")
-    shown = client.get(f"/?turn={envelope.pk}")
+    shown = client.get(PAGE)
     asked = client.post("/", {"text": "/help"})
 
     assert welcome.status_code == HTTPStatus.OK

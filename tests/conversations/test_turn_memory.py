@@ -178,7 +178,7 @@ def test_nothing_is_stored_when_the_message_is_refused() -> None:
 
 def test_a_turn_that_could_never_run_is_refused_with_the_role_that_is_missing() -> None:
     presence.announce([role.queue for role in Role if role is not Role.QUALITY])
-    with pytest.raises(NobodyListens, match=r"quality\. Start one with: .* workers quality"):
+    with pytest.raises(NobodyListens, match="not at work right now"):
         ask("How?", NOBODY)
     assert not Conversation.objects.exists()
 

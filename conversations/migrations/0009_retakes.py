@@ -1,0 +1,16 @@
+"""Messages can be taken back."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [("conversations", "0007_endings")]
+
+    operations = [
+        migrations.AddField(
+            model_name="message",
+            name="taken_back",
+            field=models.BooleanField(db_default=False, default=False),
+        ),
+    ]
