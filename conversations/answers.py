@@ -26,8 +26,8 @@ INNER_LINK = re.compile(r"(?:#|/turns/[\da-f-]{36}/cited/)C\d{1,3}/?\Z")
 MODEL = "Written by a language model from the documents it cites."
 MIXED = "Partly written by a language model; what it did not do was done by rules."
 UNWRITTEN = "Quoted from the documents as it stands; a language model helped, but did not write it."
-QUOTED = "Extractive: no language model took part; this is quoted from the documents as it stands."
-FIXED = "Extractive: no language model took part; this reply is put together from fixed words."
+QUOTED = "Quoted from the documents as it stands, without a language model."
+FIXED = "Put together from fixed words, without a language model."
 # A turn that declines has ended all the same; one that staff have says nothing.
 ASKING = frozenset({Status.AWAITING_USER, Status.COMPLETED})
 STATE_EXCERPT = (

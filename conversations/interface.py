@@ -14,15 +14,16 @@ from django.utils import translation
 from django.utils.translation import get_language_info, gettext, gettext_noop
 
 from agents.names import Role
-from conversations.answers import FIXED, MIXED, MODEL, QUOTED, UNWRITTEN
 from conversations.errors import (
     Busy,
     Forgotten,
     NobodyListens,
     NothingToRead,
+    RefusedRetake,
     StillTakenIn,
     TooManyTurns,
     TurnInProgress,
+    UnknownAssistant,
 )
 
 View = Callable[..., HttpResponse]
@@ -67,20 +68,12 @@ SCRIPT: dict[str, str] = {
     "resend": gettext_noop("Sent again in {seconds} s."),
     "unsent": gettext_noop("That could not be sent."),
     "copied": gettext_noop("Copied"),
-    "copy": gettext_noop("Copy"),
     "source": gettext_noop("Source {number}: {title}"),
-    "saved": gettext_noop("Thank you, that is noted."),
-    "forget": gettext_noop("Forget this conversation? It is deleted for good."),
-    "working": gettext_noop("working"),
-    "queued": gettext_noop("waiting"),
-    "done": gettext_noop("done"),
     "failed": gettext_noop("tried again"),
     "answered": gettext_noop("The answer is there."),
 }
-MODES = (MODEL, MIXED, UNWRITTEN, QUOTED, FIXED)
+# Of the statuses of citations, those that a reader must know of.
 STATUSES: dict[str, str] = {
-    "verified": gettext_noop("word for word"),
-    "reviewed": gettext_noop("in other words"),
     "weak": gettext_noop("to be checked"),
     "unsupported": gettext_noop("not found"),
 }
@@ -97,6 +90,8 @@ REFUSALS: dict[type[Exception], str] = {
     StillTakenIn: gettext_noop("The documents are still being taken in."),
     NothingToRead: gettext_noop("The documents of this assistant are not there yet."),
     Forgotten: NOT_HERE,
+    UnknownAssistant: gettext_noop("There is no assistant of that name here."),
+    RefusedRetake: gettext_noop("Our staff have answered since, so this cannot be taken back."),
 }
 
 
@@ -107,8 +102,8 @@ def in_own_language(view: View) -> View:
     def translated(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         with translation.override(translation.get_language_from_request(request)):
             response = view(request, *args, **kwargs)
-        response.headers.setdefault("Content-Language", translation.get_language() or "en")
-        return response
+            response.headers["Content-Language"] = translation.get_language() or "en"
+            return response
 
     return translated
 

@@ -108,7 +108,7 @@ def start(request: HttpRequest) -> HttpResponse:
         return _ask(request)
     if request.GET.get("assistant") and not _assistant(request, None):
         error = UnknownAssistant()
-        return _show(request, error=str(error), status=REFUSED[UnknownAssistant])
+        return _show(request, error=refusal(error, staff=False), status=REFUSED[UnknownAssistant])
     return _show(request)
 
 
@@ -261,12 +261,13 @@ def _show(
 def _beginning(request: HttpRequest, assistant: Assistant | None) -> dict[str, Any]:
     """Return what a page shows on which nothing was said yet."""
     reached = collections_of(assistant) if assistant else Collection.objects.all()
-    collections = list(reached.annotate(size=Count("documents")).order_by("name"))
+    sized = reached.annotate(size=Count("documents"))
+    collections = list(sized.filter(size__gt=0).order_by("name"))
     open_ones = [each for each in collections if assistant or not each.only_by_name]
     return {
         "assistants": Assistant.objects.all(),
         "collections": collections,
-        "is_empty": not any(each.size for each in collections),
+        "is_empty": not collections,
         "only_collection": bool(assistant) and len(collections) == 1,
         "chosen": request.POST.get("collection", ""),
         "examples": example_questions(open_ones),

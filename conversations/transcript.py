@@ -192,7 +192,8 @@ def _reply(message: Message, turn: Envelope, feedback: Feedback | None) -> Reply
         citation["number"] = places[citation["marker"]]
         citation["address"] = reverse("cited", args=[turn.pk, citation["marker"]])
         for quote in citation["quotes"]:
-            quote["words"] = gettext(STATUSES[quote["status"]])
+            if quote["status"] in STATUSES:
+                citation["doubt"] = {**quote, "words": gettext(STATUSES[quote["status"]])}
     addresses = {each["marker"]: (str(each["number"]), each["address"]) for each in citations}
     mode = payload.get("mode", "extractive")
     form = payload.get("answer_form") or ""
