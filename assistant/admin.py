@@ -22,6 +22,7 @@ from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
 )
 
@@ -29,6 +30,7 @@ from assistant.sidebar import SECTIONS, Place
 from conversations.erasure import forget
 from conversations.grants import SCOPES, Key, issue, standing
 from conversations.models import Assistant, Conversation
+from conversations.widget import line_to_paste
 from knowledge.identifiers import Scope
 from knowledge.models import Collection
 
@@ -128,6 +130,12 @@ class KeyForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
         help_text="The only assistant that it asks, if any.",
     )
+    sites = forms.CharField(
+        required=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+        help_text="For a chat on pages of other sites, one a line, such as "
+        "https://www.example.org. The key is then public, and good for nothing else.",
+    )
     days = forms.IntegerField(
         required=False,
         label="Expires after",
@@ -141,6 +149,10 @@ class KeyForm(forms.Form):
         offered = self.fields["collections"]
         if isinstance(offered, forms.MultipleChoiceField):
             offered.choices = [(name, name) for name in names]
+
+    def clean_sites(self) -> list[str]:
+        """Return the sites, each once."""
+        return str(self.cleaned_data["sites"]).split()
 
 
 @admin.register(Key)
@@ -161,7 +173,8 @@ class KeyAdmin(ModelAdmin):
     list_select_related = ("user__budget", "grant__assistant")
     search_fields = ("user__username", "token_key")
     search_help_text = "Name, or how the key begins"
-    fields = list_display
+    fields = (*list_display, "line")
+    ordering = ("-created",)
 
     @display(description="Name", ordering="user__username")
     def name(self, key: Key) -> str:
@@ -205,6 +218,11 @@ class KeyAdmin(ModelAdmin):
         actions: dict[str, Any] = super().get_actions(request)
         return {name: (do, name, "Revoke the chosen keys") for name, (do, *_) in actions.items()}
 
+    @display(description="Line to paste")
+    def line(self, key: Key) -> str:
+        """What brings the chat to the pages of its sites, if it is for any."""
+        return line_to_paste(key.grant) if key.grant.sites else ""
+
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Nobody: who asks for something else gets another key."""
         return False
@@ -215,10 +233,11 @@ class KeyAdmin(ModelAdmin):
         """Make a key and show it in the answer, which nothing keeps."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form, key = KeyForm(request.POST or None), ""
+        form, key, line = KeyForm(request.POST or None), "", ""
         if request.method == "POST" and form.is_valid():
             try:
-                _, key = issue(**form.cleaned_data)
+                grant, key = issue(**form.cleaned_data)
+                line = line_to_paste(grant) if grant.sites else ""
             except ValidationError as error:
                 form.add_error(None, error)
         context = self.admin_site.each_context(request) | {
@@ -226,6 +245,7 @@ class KeyAdmin(ModelAdmin):
             "opts": self.opts,
             "form": form,
             "key": key,
+            "line": line,
         }
         response = TemplateResponse(request, "conversations/key.html", context)
         response["Cache-Control"] = "no-store"

@@ -27,6 +27,9 @@ ACCESS = "uvicorn.access"
 # Version 00; ids of zeros alone are none.
 TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
+# The address of a frame, up to what is as good as its session.
+FRAME = re.compile(r"(/widget/[^/]+/[^/]+/)[^/]+")
+
 
 def error_of(record: LogRecord) -> BaseException | None:
     """Return what was raised that a line tells of: with it, or kept as a fault."""
@@ -120,10 +123,17 @@ def to_stderr(level: int, form: str = "line") -> dict[str, Any]:
 
 
 def without_query(record: LogRecord) -> bool:
-    """Take from a line about a request what stands behind the question mark: what was asked."""
+    """Take from a line about a request what stands behind the question mark: what was asked.
+
+    The token of a frame, which stands in its address, goes as well.
+    """
     if record.name == ACCESS and isinstance(record.args, tuple) and len(record.args) == 5:
         client, method, path, *rest = record.args
         record.args = (client, method, str(path).partition("?")[0], *rest)
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            FRAME.sub(r"\1…", each) if isinstance(each, str) else each for each in record.args
+        )
     return True
 
 

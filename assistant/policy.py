@@ -7,11 +7,9 @@ that would need a nonce: whatever got into a page from a document or an answer s
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 
-OWN = (
-    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'"
-)
-NOTHING = "default-src 'none'; frame-ancestors 'none'"
+NO_FRAME = "frame-ancestors 'none'"
+OWN = f"default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; {NO_FRAME}"
+NOTHING = f"default-src 'none'; {NO_FRAME}"
 # Styles in attributes, and pictures in style sheets.
 STYLED = f"{OWN}; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 # The admin's pages are made by Alpine, which makes functions of what its attributes say; those
@@ -33,7 +31,10 @@ class Policy(MiddlewareMixin):
     """Says it with every response."""
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Add the header."""
+        """Add the header, with the sites that may frame the page if a view has named some."""
         found = (policy for path, policy in POLICIES.items() if request.path.startswith(path))
-        response.headers.setdefault("Content-Security-Policy", next(found, OWN))
+        policy = next(found, OWN)
+        if sites := getattr(response, "frame_ancestors", ()):
+            policy = policy.replace(NO_FRAME, f"frame-ancestors {' '.join(sites)}")
+        response.headers.setdefault("Content-Security-Policy", policy)
         return response

@@ -272,6 +272,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "conversations.widget.Widget",
 ]
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -318,7 +319,7 @@ LANGUAGES = [
 ]
 USE_TZ = True
 TIME_ZONE = "UTC"
-STATIC_URL = "static/"
+STATIC_URL = "/static/"  # not below the address of a frame, as what is relative would be
 # Finds static files where they are installed: nothing to collect before the first start.
 WHITENOISE_USE_FINDERS = True
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]

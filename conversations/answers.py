@@ -22,7 +22,10 @@ from knowledge.safe_html import cleaner, parser
 
 MARKER = re.compile(r"\[(C\d{1,3})\]")
 # What a marker may lead to, here or on the page of what it cites.
-INNER_LINK = re.compile(r"(?:#|/turns/[\da-f-]{36}/cited/)C\d{1,3}/?\Z")
+# Also below the address of a frame, see `conversations.widget`.
+INNER_LINK = re.compile(
+    r"(?:#|(?:/widget/[\w:/-]+)?/turns/[\da-f-]{36}/cited/)C\d{1,3}/?\Z", re.ASCII
+)
 MODEL = "Written by a language model from the documents it cites."
 MIXED = "Partly written by a language model; what it did not do was done by rules."
 UNWRITTEN = "Quoted from the documents as it stands; a language model helped, but did not write it."

@@ -32,7 +32,7 @@ class KeyAuthentication(TokenAuthentication):
         except UnicodeDecodeError as error:
             raise AuthenticationFailed(UNKNOWN) from error
         rows = AuthToken.objects.select_related("user", "grant__assistant")
-        found = rows.filter(digest=digest, grant__isnull=False).first()
+        found = rows.filter(digest=digest, grant__sites=[]).first()
         if found is None or not found.user.is_active:
             raise AuthenticationFailed(UNKNOWN)
         if found.expiry and found.expiry <= now():

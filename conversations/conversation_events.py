@@ -43,6 +43,7 @@ from conversations.stream import (
     event,
     streamed,
 )
+from conversations.widget import site_key
 from knowledge.api.access import demand
 
 # A stream ends after this; who still follows comes back by itself.
@@ -102,13 +103,14 @@ def _last_heard(request: Request) -> uuid.UUID | None:
 
 
 def _conversation(request: Request, name: str) -> tuple[Conversation, AuthToken | None]:
-    """Return a conversation of this browser's, or one of this key's and the key.
+    """Return a conversation of this browser's, or one of this key's, and the key.
 
     Everyone else gets 401, 403 or 404.
     """
     if not page.is_closed(request._request):
         try:
-            return page.visible_conversation(request._request, name), None
+            theirs = page.visible_conversation(request._request, name)
+            return theirs, site_key(request._request)
         except Http404:
             pass  # Nothing of this browser's: its user may still own it.
     demand(request, StreamView.scope)

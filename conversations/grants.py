@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
@@ -16,8 +17,10 @@ from django.db.models import (
     JSONField,
     Model,
     OneToOneField,
+    PositiveIntegerField,
     Q,
     QuerySet,
+    Value,
 )
 from django.utils.timezone import now
 from knox.models import AuthToken
@@ -31,6 +34,9 @@ from knowledge.models.documents import COLLECTION_NAME
 # Last use is no finer than this: not every request writes.
 USE_INTERVAL = timedelta(minutes=1)
 LONGEST_DAYS = 36_500
+# Of questions a minute with the key of a site, altogether and by one visitor, unless told.
+QUESTIONS, QUESTIONS_OF_A_VISITOR = 120, 10
+PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,14 @@ class Grant(Model):
     collections = JSONField(default=list, blank=True)
     # Protected: a key whose assistant went would reach everything.
     assistant = ForeignKey(Assistant, PROTECT, null=True, blank=True, related_name="grants")
+    # Origins of the pages that a public key may chat on, in a frame, and that is all it may do.
+    # Empty: the key is a secret, which a program sends.
+    sites = JSONField(default=list, blank=True, db_default=Value([], JSONField()))
+    # Of a public key, in a minute; 0 sets none.
+    questions = PositiveIntegerField(default=QUESTIONS, db_default=QUESTIONS)
+    questions_of_a_visitor = PositiveIntegerField(
+        default=QUESTIONS_OF_A_VISITOR, db_default=QUESTIONS_OF_A_VISITOR
+    )
     last_used = DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
@@ -75,6 +89,10 @@ class Grant(Model):
             self._check_collections()
         except ValidationError as error:
             errors["collections"] = error.messages[0]
+        if self.sites and self.bounds == UNBOUND:
+            errors["sites"] = "Anybody may use it: bind it to a collection or to an assistant."
+        elif self.sites and scopes != [Scope.CHAT]:
+            errors["sites"] = "A key for a site has the scope chat alone."
         if errors:
             raise ValidationError(errors)
 
@@ -141,6 +159,29 @@ def collections_within(assistant: Assistant | None, bounds: Bounds) -> "QuerySet
     return own.filter(name__in=bounds.collections) if bounds.collections else own
 
 
+def origin_of(site: str) -> str:
+    """Return the origin of a site's pages as browsers send it: no path, no usual port.
+
+    Raises ValidationError for what is none.
+    """
+    try:
+        parts = urlsplit(site.strip().lower())
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    # What is not in a name could end the header that names the site.
+    is_host = re.fullmatch(r"[\w.-]+", parts.hostname or "", re.ASCII)
+    if (
+        parts.scheme not in PORTS
+        or not is_host
+        or parts.path not in {"", "/"}
+        or {*"@?#"} & {*site}
+    ):
+        raise ValidationError(f"{site[:60]!r} is no site like https://www.example.org.")
+    usual = port in {None, PORTS[parts.scheme]}
+    return f"{parts.scheme}://{parts.hostname}" + ("" if usual else f":{port}")
+
+
 @transaction.atomic
 def issue(
     name: str,
@@ -149,10 +190,14 @@ def issue(
     collections: Sequence[str] = (),
     assistant: Assistant | None = None,
     days: int | None = None,
+    sites: Sequence[str] = (),
+    **limits: int,
 ) -> tuple[Grant, str]:
     """Make a key for the user of this name, and the user; return its grant and the key itself.
 
-    It ends after `days`, None: never. Only its hash is stored. Raises ValidationError by field.
+    It ends after `days`, None: never. Only its hash is stored. That for `sites` is public, known by
+    how it begins, and no program can be let in with it; its `limits` are `questions` and
+    `questions_of_a_visitor`. Raises ValidationError by field.
     """
     if days is not None and not 1 <= days <= LONGEST_DAYS:
         raise ValidationError({"days": f"A key holds for 1 to {LONGEST_DAYS:,} days."})
@@ -163,10 +208,12 @@ def issue(
         scopes=list(dict.fromkeys(scopes)),
         collections=list(dict.fromkeys(collections)),
         assistant=assistant,
+        sites=list(dict.fromkeys(map(origin_of, sites))),
+        **limits,
     )
     grant.full_clean(exclude=["token"])
     grant.save(force_insert=True)
-    return grant, key
+    return grant, token.token_key if grant.sites else key
 
 
 def _owner(name: str) -> User:
@@ -198,6 +245,6 @@ def standing(grant: Grant) -> dict[str, str]:
     """Return what lists say of a key, in words."""
     reached = [grant.assistant.name] if grant.assistant else []
     return {
-        "may": ", ".join(grant.scopes),
+        "may": f"chat on {', '.join(grant.sites)}" if grant.sites else ", ".join(grant.scopes),
         "reaches": ", ".join([*reached, *grant.collections]) or "everything",
     }

@@ -46,7 +46,7 @@ from conversations.errors import (
 )
 from conversations.example_questions import example_questions
 from conversations.feedback import LONGEST_COMMENT, Rating, rate
-from conversations.grants import collections_of
+from conversations.grants import UNBOUND, collections_within
 from conversations.interface import (
     NO_REDIS,
     NOT_HERE,
@@ -60,8 +60,8 @@ from conversations.models import Assistant, Conversation, Message
 from conversations.quotation import quotation
 from conversations.services import Asker, ask, wait, with_beginnings
 from conversations.transcript import Transcript, transcript
+from conversations.widget import asker_in_frame, site_grant
 from knowledge.errors import KnowledgeError
-from knowledge.models import Collection
 from knowledge.postgres_text import storable
 
 REFUSED: dict[type[Exception], HTTPStatus] = {
@@ -194,6 +194,8 @@ def _asker(request: HttpRequest, going_on: Conversation | None, name: str) -> As
 
     Without a login nobody is served from the content of somebody else.
     """
+    if framed := asker_in_frame(request, going_on.user_id if going_on else name):
+        return framed
     if going_on:
         owner = going_on.owner
         return Asker(owner, going_on.user_id, key="" if owner else visitor(request))
@@ -260,15 +262,16 @@ def _show(
 
 def _beginning(request: HttpRequest, assistant: Assistant | None) -> dict[str, Any]:
     """Return what a page shows on which nothing was said yet."""
-    reached = collections_of(assistant) if assistant else Collection.objects.all()
+    grant = site_grant(request)
+    reached = collections_within(assistant, grant.bounds if grant else UNBOUND)
     sized = reached.annotate(size=Count("documents"))
     collections = list(sized.filter(size__gt=0).order_by("name"))
     open_ones = [each for each in collections if assistant or not each.only_by_name]
     return {
-        "assistants": Assistant.objects.all(),
+        "assistants": Assistant.objects.none() if grant else Assistant.objects.all(),
         "collections": collections,
         "is_empty": not collections,
-        "only_collection": bool(assistant) and len(collections) == 1,
+        "only_collection": bool(assistant or grant) and len(collections) == 1,
         "chosen": request.POST.get("collection", ""),
         "examples": example_questions(open_ones),
     }
@@ -291,6 +294,9 @@ def _about(assistant: Assistant | None) -> dict[str, Any]:
 
 def _assistant(request: HttpRequest, found: Conversation | None) -> Assistant | None:
     """Return the assistant of the conversation, or who is chosen for a new one; None: nobody."""
+    grant = site_grant(request)
+    if grant and not found:
+        return grant.assistant
     said = request.POST.get("assistant") or request.GET.get("assistant", "")
     name = found.assistant if found else storable(said)
     return Assistant.objects.filter(name=name).first() if name else None
@@ -366,7 +372,8 @@ def cited(request: HttpRequest, turn_id: uuid.UUID, marker: str) -> HttpResponse
 
 def is_closed(request: HttpRequest) -> bool:
     """Return whether the chat page is closed to who looks at it."""
-    return settings.START_PAGE == "staff" and not _is_staff(request)
+    is_let_in = _is_staff(request) or site_grant(request)
+    return settings.START_PAGE == "staff" and not is_let_in
 
 
 def _is_staff(request: HttpRequest) -> bool:

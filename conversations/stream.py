@@ -43,6 +43,7 @@ from conversations.errors import Forgotten
 from conversations.lanes import FOLLOWERS, LANE
 from conversations.refusals import Kind
 from conversations.services import current
+from conversations.widget import site_key
 from knowledge.api.access import demand
 from knowledge.identifiers import Scope
 
@@ -219,13 +220,14 @@ def streamed(
 
 
 def _turn(request: Request, turn_id: uuid.UUID) -> tuple[Envelope, AuthToken | None]:
-    """Return a turn of this browser's, or one of this key's and the key.
+    """Return a turn of this browser's, or one of this key's, and the key.
 
     Everyone else gets 401, 403 or 404.
     """
     if not page.is_closed(request._request):
         try:
-            return page.visible_turn(request._request, str(turn_id)).envelope, None
+            turn = page.visible_turn(request._request, str(turn_id)).envelope
+            return turn, site_key(request._request)
         except Http404:
             pass  # Nothing of this browser's: its user may still own it.
     demand(request, StreamView.scope)

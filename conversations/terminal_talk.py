@@ -152,7 +152,8 @@ class Talk:
             else:
                 self.ask(self._chosen(text))
         except (ConversationError, KnowledgeError, Refused) as error:
-            self.console.print(Text(str(error), "red"))
+            # Who sits here can mend what others are told nothing of.
+            self.console.print(Text(getattr(error, "remedy", "") or str(error), "red"))
         connection.close()
 
     def _chosen(self, text: str) -> str:

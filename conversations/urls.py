@@ -14,6 +14,7 @@ from conversations import (
     page,
     stream,
     user_api,
+    widget,
 )
 
 urlpatterns = [
@@ -24,6 +25,7 @@ urlpatterns = [
     path("turns/<uuid:turn_id>/rate/", page.rate_turn, name="rate-turn"),
     path("turns/<uuid:turn_id>/cited/<str:marker>/", page.cited, name="cited"),
     path("language/", set_language, name="language"),
+    path("widget/<str:key>/", widget.frame, name="widget"),
     path("api/chat/", api.ChatView.as_view(), name="chat"),
     path("api/admin/handovers/", handover_api.HandoversView.as_view(), name="handovers"),
     path(

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    dependencies = [("conversations", "0007_endings")]
+    dependencies = [("conversations", "0008_staff_groups")]
 
     operations = [
         migrations.AddField(

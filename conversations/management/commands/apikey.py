@@ -11,9 +11,17 @@ from rich.console import Console
 from rich.table import Table
 
 from conversations.errors import UnknownAssistant
-from conversations.grants import SCOPES, grants, issue, standing
+from conversations.grants import (
+    QUESTIONS,
+    QUESTIONS_OF_A_VISITOR,
+    SCOPES,
+    grants,
+    issue,
+    standing,
+)
 from conversations.models import Assistant
 from conversations.reach import assistant_named
+from conversations.widget import line_to_paste
 from knowledge.identifiers import Scope
 
 
@@ -47,35 +55,68 @@ class Command(BaseCommand):
             "--assistant", default="", metavar="NAME", help="reaches this assistant and no other"
         )
         create.add_argument(
+            "--site",
+            action="append",
+            default=[],
+            metavar="ORIGIN",
+            help="a public key for a chat on the pages of this site, such as "
+            "https://www.example.org, and good for nothing else (repeatable)",
+        )
+        create.add_argument(
+            "--questions",
+            type=int,
+            default=QUESTIONS,
+            metavar="N",
+            help="in a minute, on all pages of its sites; 0: no limit (default: %(default)s)",
+        )
+        create.add_argument(
+            "--questions-of-a-visitor",
+            type=int,
+            default=QUESTIONS_OF_A_VISITOR,
+            metavar="N",
+            help="in a minute, of one address; 0: no limit (default: %(default)s)",
+        )
+        create.add_argument(
             "--expires", type=int, metavar="DAYS", help="ends after so many days; never unless told"
         )
         verbs.add_parser("list", help="who has keys")
+        line = verbs.add_parser("line", help="show again what brings a chat to the pages of a site")
+        line.add_argument("name")
         revoke = verbs.add_parser("revoke", help="end all keys of a name, or one of them")
         revoke.add_argument("name")
         revoke.add_argument("--key", default="", metavar="BEGINNING", help="only this one")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do one of the three."""
+        """Do one of the four."""
         match options["verb"]:
             case "create":
                 self._create(options)
             case "list":
                 self._list()
+            case "line":
+                self._lines(options["name"])
             case "revoke":
                 self._revoke(options["name"], options["key"])
 
     def _create(self, options: dict[str, Any]) -> None:
         scopes = SCOPES if options["staff"] else options["scope"]
         try:
-            _, key = issue(
+            grant, key = issue(
                 options["name"],
                 scopes=scopes or (Scope.CHAT,),
                 collections=options["collection"],
                 assistant=_assistant(options["assistant"]),
                 days=options["expires"],
+                sites=options["site"],
+                questions=options["questions"],
+                questions_of_a_visitor=options["questions_of_a_visitor"],
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
+        if grant.sites:
+            self.stdout.write(line_to_paste(grant))
+            self.stderr.write(f"Paste this line into the pages of {', '.join(grant.sites)}.")
+            return
         self.stdout.write(key)
         self.stderr.write(
             f"This is the key of {options['name']!r}. It is shown only now; send it as\n"
@@ -96,6 +137,13 @@ class Command(BaseCommand):
                 _time(grant.last_used),
             )
         Console().print(table if table.row_count else "There are no keys.")
+
+    def _lines(self, name: str) -> None:
+        for_sites = [grant for grant in grants().filter(token__user__username=name) if grant.sites]
+        if not for_sites:
+            raise CommandError(f"{name!r} has no key for a site.")
+        for grant in for_sites:
+            self.stdout.write(line_to_paste(grant))
 
     def _revoke(self, name: str, beginning: str) -> None:
         keys = AuthToken.objects.filter(user__username=name, token_key__startswith=beginning)

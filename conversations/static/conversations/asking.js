@@ -10,7 +10,7 @@ const RELOADED = `reloaded:${name}`;
 const talk = document.getElementById("talk");
 const trouble = document.getElementById("trouble");
 const text = document.getElementById("text");
-const ADDRESS = `/c/${name}/`;
+const ADDRESS = document.body.dataset.address;
 const BEGINNING = location.pathname === ADDRESS ? "" : location.pathname + location.search;
 const AGAIN_SECONDS = 5;
 const LONGEST_AGAIN = 60;
@@ -54,7 +54,7 @@ async function send() {
   body.set("csrfmiddlewaretoken", document.querySelector("#act [name=csrfmiddlewaretoken]").value);
   let response;
   try {
-    response = await fetch("/", {
+    response = await fetch(document.getElementById("compose").action, {
       method: "POST",
       body,
       headers: { Accept: "application/json" },

@@ -69,14 +69,14 @@ text.addEventListener("keydown", (event) => {
 });
 text.addEventListener("input", () => sessionStorage.setItem(DRAFT, text.value));
 stop.addEventListener("click", () => document.querySelector("[data-stop]")?.click());
-document.getElementById("languages").addEventListener("change", (event) => {
+document.getElementById("languages")?.addEventListener("change", (event) => {
   event.target.form.requestSubmit();
 });
 
 document.addEventListener("click", (event) => {
   const pressed = event.target.closest("a, button");
   if (!pressed) return;
-  if (pressed.matches("a[href^='/turns/']")) {
+  if (pressed.matches("a[href*='/turns/']")) {
     event.preventDefault();
     open(pressed.href);
   } else if (pressed.dataset.copy !== undefined) {

@@ -11,7 +11,7 @@ const REGIONS = ["mine", "state", "title", "choices"];
 const NEAR_PX = 120;
 const MARGIN_PX = 16;
 const channel = new BroadcastChannel(`talk:${document.body.dataset.talk}`);
-const ADDRESS = `/c/${document.body.dataset.talk}/`;
+const ADDRESS = document.body.dataset.address;
 let fetching = Promise.resolve();
 let queued = false;
 
@@ -108,7 +108,7 @@ function enhance(article) {
   }
   // What scrolls must be reached by the keyboard.
   for (const wide of article.querySelectorAll(".answer :is(pre, table)")) wide.tabIndex = 0;
-  for (const link of article.querySelectorAll(".answer a[href^='/turns/']")) {
+  for (const link of article.querySelectorAll(".answer a[href*='/turns/']")) {
     const source = article.querySelector(`.cited a[href="${link.getAttribute("href")}"] .name`);
     const title = source?.firstChild?.textContent.trim() ?? "";
     link.setAttribute("aria-label", say("source", { number: link.textContent, title }));
