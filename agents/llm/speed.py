@@ -69,24 +69,33 @@ def measure(choice: Choice) -> Speed:
 def advice(choice: Choice) -> str:
     """Return in a sentence whether a model is quick enough, and the profile it is enough for."""
     try:
-        speed = measure(choice)
+        return judgement(choice.model, measure(choice))
     except ModelFailure as failure:
         return f"How quick it is could not be measured: {failure}"
+
+
+def judgement(model: str, speed: Speed) -> str:
+    """Return in a sentence how quick a model is, and what that is enough for."""
     pair = f"reads {speed.tokens_read:,.0f} tokens a second and writes {speed.tokens_written:,.0f}"
-    return f"{choice.model} {pair}: {proposal(speed)}"
+    return f"{model} {pair}: {proposal(speed)}"
+
+
+def fullest(speed: Speed) -> str:
+    """Return the fullest profile that a model of this speed is quick enough for; "" for none."""
+    most = ORDINARY_SHARE * settings.TURN_DEADLINE_SECONDS
+    fitting = [name for name in reversed(PROFILES) if speed.turn_seconds(name) <= most]
+    in_time = speed.seconds(Role.RESPONSE) <= settings.MODELS[Role.RESPONSE.value].timeout
+    return fitting[0] if fitting and in_time else ""
 
 
 def proposal(speed: Speed) -> str:
-    """Return the fullest profile that a model of this speed is quick enough for, or what to do."""
-    deadline = settings.TURN_DEADLINE_SECONDS
-    fitting = [
-        name for name in reversed(PROFILES) if speed.turn_seconds(name) <= ORDINARY_SHARE * deadline
-    ]
-    answer, longest = speed.seconds(Role.RESPONSE), settings.MODELS[Role.RESPONSE.value].timeout
-    if fitting and answer <= longest:
-        seconds = speed.turn_seconds(fitting[0])
+    """Return in words the fullest profile that a model is quick enough for, or what to do."""
+    deadline, profile = settings.TURN_DEADLINE_SECONDS, fullest(speed)
+    answer = speed.seconds(Role.RESPONSE)
+    if profile:
+        seconds = speed.turn_seconds(profile)
         return (
-            f"with MODEL_PROFILE={fitting[0]} an ordinary question takes it about {seconds:.0f} s "
+            f"with MODEL_PROFILE={profile} an ordinary question takes it about {seconds:.0f} s "
             f"of the {deadline} s of a turn."
         )
     enough = round(pace.MARGIN * answer)

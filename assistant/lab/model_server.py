@@ -33,7 +33,12 @@ class Call:
 
     @property
     def prompt(self) -> str:
-        """Name of the prompt that was sent, from the first line of the system message."""
+        """Name of the prompt that was sent, from the first line of the system message.
+
+        The path of what is no chat, such as a look at the list of models.
+        """
+        if "messages" not in self.body:
+            return self.path
         first = str(self.system).partition("\n")[0]
         return first.removeprefix("# ").strip()
 

@@ -5,19 +5,21 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from agents.llm import breaker
 from agents.llm.breaker import State
+from agents.llm.connection import Unconnected
 from agents.llm.cost import rates
-from agents.llm.outcomes import Outcome
+from agents.llm.outcomes import ModelFailure, Outcome
 from agents.llm.speed import advice
 from agents.llm.trial import Trial, try_model, widest_choices
+from agents.management.guide import Guide, Wishes
 from agents.names import ANALYSTS, MODEL_ASKERS, PROFILES
-from knowledge.providers import Provider, parse_model_name
+from knowledge.providers import Provider, UnknownProvider, parse_model_name
 
 NO_MODEL = "No model is set: every role works by its own rules. Set GEN_MODEL to have one."
 
@@ -28,19 +30,51 @@ class Command(BaseCommand):
     help = (
         "Show the model and the second model of every role, their prices, and which providers are "
         "left alone because they fail. With --ask, ask every model for two words, of which one "
-        "begins a long message, and say whether it is quick enough for a turn."
+        "begins a long message, and say whether it is quick enough for a turn. With --add, connect "
+        "a provider."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add --ask."""
+        """Add --ask, and --add with what it may be told."""
         parser.add_argument(
             "--ask",
             action="store_true",
             help="ask and time every model; exit code 1 when one does not answer",
         )
+        parser.add_argument(
+            "--add",
+            nargs="?",
+            const="",
+            metavar="PROVIDER",
+            help="connect a provider step by step: try it, compare answers, write it to .env",
+        )
+        add = parser.add_argument_group("with --add, instead of being asked")
+        add.add_argument("--address", default="", metavar="URL", help="of its API")
+        add.add_argument("--model", default="", help="its name there")
+        add.add_argument("--profile", default="", choices=["", *PROFILES], help="MODEL_PROFILE")
+        add.add_argument(
+            "--key-from",
+            default="",
+            metavar="-|VARIABLE",
+            help="read the key from a line of standard input, or from this variable",
+        )
+        add.add_argument(
+            "--question",
+            action="append",
+            default=[],
+            help="compare answers to this (repeatable; else golden questions)",
+        )
+        add.add_argument("--no-compare", action="store_true", help="compare no answers")
+        saves = add.add_mutually_exclusive_group()
+        saves.add_argument("--save", action="store_true", help="write it to .env when it answers")
+        saves.add_argument("--no-save", action="store_true", help="say what to set, write nothing")
+        add.add_argument("--json", action="store_true", help="a line of JSON for every step")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Show, and try."""
+        """Show, try, or connect."""
+        if options["add"] is not None:
+            add(options)
+            return
         choices = widest_choices(settings.MODELS)
         if not choices:
             self.stdout.write(NO_MODEL)
@@ -57,6 +91,32 @@ class Command(BaseCommand):
                     console.print(advice(choice), highlight=False)
             if not all(each.usable for each in trials):
                 sys.exit(1)
+
+
+def add(options: dict[str, Any]) -> None:
+    """Go through the steps; exit code 1 when the model cannot be used."""
+    saves = True if options["save"] else False if options["no_save"] else None
+    wishes = Wishes(
+        provider=options["add"].strip().lower(),
+        address=options["address"],
+        model=options["model"],
+        profile=options["profile"],
+        key_from=options["key_from"],
+        questions=options["question"],
+        compares=not options["no_compare"],
+        saves=saves,
+        as_json=options["json"],
+    )
+    guide = Guide(wishes)
+    try:
+        usable = guide.run()
+    except (Unconnected, ModelFailure, UnknownProvider) as error:
+        guide.told("failed", text=str(error))
+        raise CommandError(str(error)) from error
+    except (EOFError, KeyboardInterrupt) as error:
+        raise CommandError("Stopped. Nothing was set.", returncode=130) from error
+    if not usable:
+        sys.exit(1)
 
 
 def _askers() -> str:
