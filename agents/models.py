@@ -251,6 +251,7 @@ class ModelCall(models.Model):
 
     class Meta:
         ordering = ("pk",)
+        permissions = (("connect_model", "Can connect providers of language models"),)
         constraints = (
             models.UniqueConstraint(
                 fields=("subject", "number"), name="model_call_once_per_number_of_a_subject"

@@ -6,6 +6,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from agents import admin as operations
 from agents import api
+from agents import connection_admin as connect
 from assistant import health
 
 admin.autodiscover()
@@ -22,6 +23,12 @@ urlpatterns = [
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
     path("api/admin/queues/", api.QueuesView.as_view(), name="queues"),
     path("admin/queues/", admin.site.admin_view(operations.queues_page), name="admin-queues"),
+    path("admin/models/", admin.site.admin_view(connect.connection_page), name="admin-models"),
+    path(
+        "admin/models/listed/",
+        admin.site.admin_view(connect.listed_models),
+        name="admin-models-listed",
+    ),
     path("admin/", admin.site.urls),
     path("healthz", health.alive),
     path("readyz", health.ready),
