@@ -19,6 +19,7 @@ from agents import connection_trial
 from agents.llm import connection
 from agents.llm.connection import Unconnected
 from agents.names import PROFILES, Role
+from knowledge.safe_html import html
 
 PERMISSION = "agents.connect_model"
 OTHER = ""
@@ -30,6 +31,7 @@ class ConnectionForm(forms.Form):
     provider = forms.ChoiceField(
         label="Who serves it",
         required=False,
+        initial="openai",
         choices=[
             *connection.kinds().items(),
             (OTHER, "Another server that speaks OpenAI's chat API"),
@@ -153,10 +155,12 @@ def report(told: connection_trial.Told) -> dict[str, Any]:
     """Return what a page shows of a trial."""
     stages = ("connected", "tried", "measured", "compared", "saved", "left", "failed")
     found = {stage: told.first(stage) for stage in stages}
-    asking = told.all("asking")
+    asking, answered = told.all("asking"), told.all("answered")
+    for pair in answered:
+        pair["sides"] = [answer | {"html": html(answer["text"])} for answer in pair["answers"]]
     return found | {
         "asking": asking[-1] if asking and told.is_running else {},
         "notes": [line["text"] for line in told.all("note")],
-        "answered": told.all("answered"),
+        "answered": answered,
         "code": told.first(connection_trial.ENDED).get("code"),
     }

@@ -23,8 +23,12 @@ PROCESS = """
 import json, sys
 key = sys.stdin.readline().strip()
 told = {"stage": "saved", "text": f"{len(key)} characters and {' '.join(sys.argv[1:])}"}
-print(json.dumps({"stage": "connected", "name": "openai", "address": "https://a/v1", "models": []}))
+where = {"provider": "openai", "address": "https://a/v1", "models": []}
+print(json.dumps({"stage": "connected"} | where))
 print(json.dumps({"stage": "tried", "outcome": "ok", "seconds": 1.0, "said": "<script>white"}))
+side = {"mode": "model", "seconds": 1, "citations": {}}
+sides = [side | {"text": f"**{name}** <script>"} for name in "ab"]
+print(json.dumps({"stage": "answered", "question": "Why?", "answers": sides}))
 print(json.dumps(told))
 """
 
@@ -59,6 +63,8 @@ def test_what_a_trial_tells_is_shown_and_its_key_never(operator: Client) -> None
     assert f"{len(KEY)} characters and --add=openai --model=gpt-4o-mini" in page
     assert "--save" in page
     assert "ok after 1.0 s: &lt;script&gt;white" in page
+    assert "<strong>b</strong> &lt;script&gt;" in page
+    assert "openai at https://a/v1" in page
     assert "data-running" not in page
     assert KEY not in page + json.dumps(connection_trial.told().lines)
 
