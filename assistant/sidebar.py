@@ -75,9 +75,7 @@ SECTIONS: dict[str, tuple[Place, ...]] = {
     "Operations": (
         Place("Queues", "stacks", "admin-queues", "agents.view_envelope"),
         Place("Usage and cost", "payments", f"{CALL}_usage", "agents.view_modelcall"),
-        Place(
-            "Connect a model", "electrical_services", "admin-models", "agents.connect_model"
-        ),
+        Place("Connect a model", "electrical_services", "admin-models", "agents.connect_model"),
         rows("Model calls", "neurology", "agents.modelcall"),
         rows("Tool calls", "build", "agents.toolrun"),
         rows("Faults", "error", "agents.fault"),
