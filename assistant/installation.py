@@ -131,7 +131,10 @@ def _announce(project: dict[str, Any], *, fresh: bool) -> None:
     )
     free = shutil.disk_usage(bootstrap.ROOT).free // 1024**2
     if free < size:
-        raise SetupError(f"There is room for {free} MB only on the disk of {bootstrap.ROOT}.")
+        raise SetupError(
+            f"There is room for {free} MB only on the disk of {bootstrap.ROOT}. Free some, or put "
+            "the checkout on another disk, and run the same command again."
+        )
 
 
 def _make_environment() -> None:
@@ -299,9 +302,13 @@ def _cause(log: Path) -> str:
     """The reason in one sentence, from what pip wrote down."""
     text = log.read_text(errors="replace")
     if "No space left on device" in text:
-        return "The packages could not be installed: the disk is full."
+        return "The packages could not be installed: the disk is full. Free some of it."
     if NETWORK_TROUBLE.search(text):
-        return "The packages could not be downloaded: the package index cannot be reached."
+        return (
+            "The packages could not be downloaded: the package index cannot be reached. See "
+            "whether this machine is online; HTTPS_PROXY names a proxy, PIP_INDEX_URL another "
+            "index. Then run the same command again."
+        )
     errors = [line.strip() for line in text.splitlines() if line.lstrip().startswith("ERROR:")]
     last = errors[-1].removeprefix("ERROR:").strip() if errors else "pip failed without a reason."
     return f"The packages could not be installed: {last}"

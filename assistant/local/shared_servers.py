@@ -25,6 +25,8 @@ from assistant.phases import phase
 CONFIGURED_BY = {servers.POSTGRES: "DATABASE_URL", servers.REDIS: "REDIS_URL"}
 KEEPER = Path(__file__).with_name("keeper.py")
 LONGEST_START_SECONDS = 300
+# Of a first start: the servers' files, the embedding model's graphs and the documentation.
+FIRST_MEGABYTES = 180
 TICK_SECONDS = 0.02
 SCRATCH = "scratch"
 
@@ -110,6 +112,8 @@ def _join(state: Path, names: set[str], *, durable: bool) -> None:
         _forget_servers(state)  # its servers may still answer, while they end
     missing = sorted(name for name in names if not servers.is_ready(name, state))
     new = [servers.TITLES[name] for name in missing if not (state / name).exists()]
+    if new:
+        _refuse_full_disk(state)
     with phase(f"Starting {' and '.join(new)} in {state}") if new else nullcontext():
         for name in missing:
             servers.prepare(name, state, durable=durable)
@@ -120,6 +124,16 @@ def _join(state: Path, names: set[str], *, durable: bool) -> None:
             _spawn_keeper(state)
         for name in missing:
             _wait_for(name, state)
+
+
+def _refuse_full_disk(state: Path) -> None:
+    """Raise SetupError where there is no room for what a first start writes."""
+    free = shutil.disk_usage(state).free // 1024**2
+    if free < FIRST_MEGABYTES:
+        raise SetupError(
+            f"There is room for {free} MB only on the disk of {state}, and a first start takes "
+            f"{FIRST_MEGABYTES}. Free some, or set STATE_DIR to a folder on another disk."
+        )
 
 
 def _release(names: set[str]) -> None:

@@ -7,6 +7,7 @@ import stat
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -192,6 +193,15 @@ def test_nobody_else_can_read_the_data(state: Path) -> None:
     for name in ("postgres", "redis", "run"):
         assert stat.S_IMODE((state / name).stat().st_mode) == 0o700
     assert (state / "postgres").stat().st_uid != 0
+
+
+def test_a_disk_that_is_too_full_is_told_before_anything_is_written(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=45 * 1024**2))
+    with pytest.raises(SetupError, match=r"room for 45 MB only .* set STATE_DIR"):
+        shared_servers.join()
+    assert not (state / "postgres").exists()
 
 
 def test_data_of_another_postgresql_is_left_alone(state: Path) -> None:
