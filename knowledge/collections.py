@@ -61,7 +61,9 @@ class Intake:
 
 def intake(names: Iterable[str]) -> Intake | None:
     """Return how far the ingests of these collections are, of all for no names; None: all over."""
-    open_jobs = Ingest.objects.filter(status__in=(Ingest.Status.QUEUED, Ingest.Status.RUNNING))
+    open_jobs = Ingest.objects.filter(
+        kind=Ingest.Kind.INGEST, status__in=(Ingest.Status.QUEUED, Ingest.Status.RUNNING)
+    )
     if chosen := list(names):
         open_jobs = open_jobs.filter(collection__name__in=chosen)
     ids = list(open_jobs.order_by().values_list("pk", flat=True))

@@ -77,6 +77,7 @@ LONELY = {
     "conversations.quotation": "a place in a document, and what is marked in it",
     "conversations.user_api": "users over HTTP",
     "conversations.assistant_admin": "Django looks for admin.py, which holds another concept",
+    "knowledge.admin.document_orders": "what changes documents, beside what shows them",
     "knowledge.admin.graph_picture": "a picture and its measures",
     "knowledge.graph_rules": "what is read without a model",
     "knowledge.archive.export": "one of the two directions of an archive",

@@ -8,20 +8,14 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 from time import perf_counter
 
-import numpy as np
 from django.conf import settings
-from django.db import transaction
 from rich.console import Group, RenderableType
 from rich.table import Table
 
 from assistant.lab.judged_data import JudgedCollection, Question, Unjudgeable
 from assistant.lab.measures import Grades, digits, ndcg, recall, reciprocal_rank
-from knowledge.embedding import Vectors, registry
-from knowledge.models import Chunk, Collection, Copy
+from knowledge import golden
 from knowledge.search import SearchResult, search
-from knowledge.search.explanation import Wording
-from knowledge.search.levels import weigh
-from knowledge.search.scope import Scope, scope_of
 
 LEVELS = ("keyword", "semantic", "hierarchical", "summary")
 STATEMENTS = {"keyword": "keyword"}  # the others share one, and its time
@@ -35,7 +29,6 @@ METRICS: Mapping[str, Callable[[Sequence[str], Grades], float]] = {
 DEEPEST = 10  # documents that any metric looks at
 MOST_PASSAGES = 200
 P50 = "p50_ms"
-GOLDEN_DEPTHS = (5, 10)
 
 Figures = dict[str, dict[str, dict[str, float]]]  # form → level → metric
 Watch = Callable[[int, int], None]  # told how many questions are asked, of how many
@@ -166,61 +159,9 @@ def table(figures: Figures, title: str, collection: JudgedCollection) -> Rendera
     return Group(rows, *lines)
 
 
-def golden_figures(collection: Collection) -> dict[str, float]:
-    """Return how many golden questions have an answer, and the mean recall of their documents.
-
-    Searched by the model in use; words count as they do in every search. No transaction is held
-    while questions are embedded. Raises EmbeddingUnavailable, UnknownModel, and Unjudgeable when
-    no question has an answer.
-    """
-    questions = golden_questions(collection)
-    if not questions:
-        raise Unjudgeable(f"{collection.name!r} has no golden question with a source.")
-    model = collection.embedding_model
-    vectors = registry.named(model).encode(list(questions), kind="question")
-    scope = scope_of([collection.name])
-    rankings = [
-        golden_ranking(question, {model: vector[np.newaxis]}, scope)
-        for question, vector in zip(questions, vectors, strict=True)
-    ]
-    figures: dict[str, float] = {"questions": len(questions)}
-    for depth in GOLDEN_DEPTHS:
-        figures[f"recall@{depth}"] = fmean(
-            recall(documents, dict.fromkeys(answers, 1), depth)
-            for documents, answers in zip(rankings, questions.values(), strict=True)
-        )
-    return figures
-
-
-def golden_questions(collection: Collection) -> dict[str, set[str]]:
-    """Return question → identifiers of the documents that answer it, where there are any.
-
-    A source that is a copy of another stands for the document that is stored.
-    """
-    by_source = dict(collection.documents.values_list("source", "id"))
-    copies = Copy.objects.filter(collection=collection)
-    by_source |= dict(copies.values_list("source", "document_id"))
-    golden = collection.golden_questions.values_list("question", "sources")
-    return {
-        question: {by_source.get(source, source) for source in sources}
-        for question, sources in golden
-        if sources
-    }
-
-
-def golden_ranking(question: str, vectors: dict[str, Vectors], scope: Scope) -> list[str]:
-    """Return the identifiers of the documents of the chunks found, best first, each once."""
-    wording = Wording(question, "question", 1.0)
-    with transaction.atomic():
-        weighed = weigh([wording], vectors, scope, {})
-        best = [weighed.parts[place].chunk for place in weighed.best()]
-        documents = dict(Chunk.objects.filter(pk__in=best).values_list("pk", "document_id"))
-    return list(dict.fromkeys(documents[chunk] for chunk in best if chunk in documents))
-
-
 def golden_table(figures: Mapping[str, Mapping[str, float]]) -> RenderableType:
     """Return a line per collection."""
-    columns = [f"recall@{depth}" for depth in GOLDEN_DEPTHS]
+    columns = [f"recall@{depth}" for depth in golden.DEPTHS]
     rows = Table("collection", "questions", *columns)
     for name, values in figures.items():
         rows.add_row(name, str(values["questions"]), *(digits(values[key]) for key in columns))

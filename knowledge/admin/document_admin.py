@@ -6,22 +6,28 @@ from itertools import pairwise
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
-from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from knowledge.admin.collection_admin import delete_with_receipt, deletion_summary
+from knowledge.admin.document_filters import (
+    CITED_DAYS,
+    AgeFilter,
+    CitedFilter,
+    FormatFilter,
+    StatusFilter,
+    citation_count,
+)  # fmt: skip
+from knowledge.admin.document_orders import DocumentOrders
 from knowledge.admin.search_box import search_context
 from knowledge.collections import DEFAULT_COLLECTION, count
-from knowledge.ingestion.jobs import enqueue
-from knowledge.ingestion.plan import reingest
 from knowledge.ingestion.sources import ZIP
 from knowledge.models import Chunk, Collection, Document, Ingest, Item, Version
 from knowledge.parsing import FORMATS
@@ -97,34 +103,39 @@ BLANK = "00000000-0000-0000-0000-000000000000"
 
 
 @admin.register(Document)
-class DocumentAdmin(RecordAdmin):
-    """Documents with their chunks. What is in them comes from their files; one can be deleted."""
+class DocumentAdmin(DocumentOrders):
+    """Documents with their chunks. What is in them comes from their files, which staff may mend."""
 
     record_template = "knowledge/document.html"
-    list_before_template = "knowledge/tasks.html"  # type: ignore[assignment]  # Unfold: None
-    list_display = ("title", "collection", "source", "language", "version", "chunks", "updated")
-    list_filter = (("collection", admin.RelatedOnlyFieldListFilter), "language", "audience")
+    list_before_template = "knowledge/shelves.html"  # type: ignore[assignment]  # Unfold: None
+    list_display = ("called", "collection", "language", "chunks", "cited", "updated")
+    list_filter = (
+        StatusFilter,
+        ("collection", admin.RelatedOnlyFieldListFilter),
+        AgeFilter,
+        CitedFilter,
+        FormatFilter,
+        "language",
+        "audience",
+    )
     list_select_related = ("collection",)
     search_fields = ("title", "source", "origin", "id")
-    actions = ("take_in_anew",)
+    actions = ("take_in_anew", "move_chosen", "set_audience", "export_chosen")
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the search box, and the address of the button that takes a document in anew."""
+        """Add the search box."""
         guarded = self.admin_site.admin_view
         return [
             path("search/", guarded(self.search_view), name="knowledge_document_search"),
-            path(
-                "<path:object_id>/reingest/",
-                guarded(self.reingest_view),
-                name="knowledge_document_reingest",
-            ),
             *super().get_urls(),
         ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         """Documents with the number of their chunks, without their texts."""
         documents: QuerySet[Document] = super().get_queryset(request)
-        return documents.annotate(chunk_count=count(Chunk, "document")).defer("content", "summary")
+        return documents.annotate(
+            chunk_count=count(Chunk, "document"), citations=citation_count()
+        ).defer("content", "summary")
 
     def record(self, row: Any) -> dict[str, Any]:
         """Return the document with its text as a reader sees it."""
@@ -132,8 +143,8 @@ class DocumentAdmin(RecordAdmin):
             "row": row,
             "copies": row.copies.all()[:50],
             "relations": row.relations.count(),
-            "preview": html(row.content[:PREVIEW_CHARACTERS]),
-            "is_cut": len(row.content) > PREVIEW_CHARACTERS,
+            "cited": row.citations,
+            "edits": [(name, edit["over"][-1]) for name, edit in row.edits.items()],
         }
 
     def change_view(
@@ -149,7 +160,17 @@ class DocumentAdmin(RecordAdmin):
         if isinstance(row, Document) and self.has_view_permission(request, row):
             context["chunks"] = chunk_page(row, request.GET)
             context |= history(row, request.GET.get("change", ""))
+            context |= preview(row, request.GET.get("version", ""))
             context["may_reingest"] = self.has_add_permission(request)
+            if self.has_order_permission(request):
+                context |= {
+                    "may_order": True,
+                    "homes": Collection.objects.exclude(pk=row.collection_id),
+                    "audiences": Document.objects.exclude(audience="")
+                    .order_by("audience")
+                    .values_list("audience", flat=True)
+                    .distinct()[:100],
+                }
         return super().change_view(request, object_id, form_url, context | (extra_context or {}))
 
     def add_view(
@@ -182,22 +203,15 @@ class DocumentAdmin(RecordAdmin):
             request, "knowledge/search.html", context | search_context(request.GET)
         )
 
-    @admin.action(description="Take in anew", permissions=["add"])
-    def take_in_anew(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
-        """Queue a job for each of the chosen documents."""
-        jobs = [reingest(document) for document in queryset.select_related("collection")]
-        for job in jobs:
-            enqueue(job)
-        message = f"{len(jobs)} document{'' if len(jobs) == 1 else 's'} to be taken in anew."
-        messages.success(request, f"{message} How far they are is under Ingests.")
+    @display(description="Document", ordering="title", header=True)
+    def called(self, document: Any) -> list[str]:
+        """Its title, and below it its source."""
+        return [document.title, f"{document.source} · version {document.version}"]
 
-    def reingest_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Queue a job for the document and show it."""
-        if request.method != "POST" or not self.has_add_permission(request):
-            raise PermissionDenied
-        job = reingest(get_object_or_404(Document, pk=object_id))
-        enqueue(job)
-        return HttpResponseRedirect(reverse("admin:knowledge_ingest_change", args=[job.pk]))
+    @display(description=f"Cited, {CITED_DAYS} days", ordering="citations")
+    def cited(self, document: Any) -> int:
+        """Number of answers of the last days that cite it."""
+        return int(document.citations)
 
     @display(description="Chunks", ordering="chunk_count")
     def chunks(self, document: Any) -> int:
@@ -229,6 +243,21 @@ class DocumentAdmin(RecordAdmin):
         """Delete the documents and give a receipt."""
         chosen = Document.objects.filter(pk__in=queryset.order_by().values("pk"))
         delete_with_receipt(request, chosen, "asked for in the admin")
+
+
+def preview(document: Document, wanted: str) -> dict[str, Any]:
+    """Return what a version says as a reader sees it: that of `?version=`, or the latest."""
+    number = int(wanted) if wanted.isdecimal() and len(wanted) < 9 else document.version
+    try:
+        shown = version(document, number)
+    except Version.DoesNotExist:
+        return {"shown": None, "wanted": number}
+    return {
+        "shown": shown,
+        "wanted": number,
+        "preview": html(shown.content[:PREVIEW_CHARACTERS]),
+        "is_cut": len(shown.content) > PREVIEW_CHARACTERS,
+    }
 
 
 def chunk_page(document: Document, query: QueryDict) -> Page[Chunk]:

@@ -7,6 +7,7 @@ from django.utils.timezone import now
 
 from knowledge.errors import Unreadable
 from knowledge.ingestion.drafts import Draft, Prepare, Sheet, draft
+from knowledge.ingestion.edits import NO_EDITS
 from knowledge.ingestion.loader import Loaded, folders
 from knowledge.ingestion.report import Outcome
 from knowledge.ingestion.state import CollectionState, StoredDocument
@@ -130,7 +131,8 @@ def stored_sheet(item: Item) -> Sheet:
     document = Document.objects.filter(pk=item.location).first()
     if document is None:
         raise Unreadable("the document was deleted")
-    return Sheet(document.origin, document.source, document.sha1, page_of(document))
+    page = page_of(document)
+    return Sheet(document.origin, document.source, document.sha1, page, document.stated)
 
 
 def unchanged_page(work: Work, state: CollectionState) -> Entry:
@@ -183,7 +185,10 @@ def decide(
             state.forget(sheet.source)
         return Entry(work, sheet, is_copy=True)
     former = twin.source if twin is not None and document is None else ""
-    new_draft = draft(sheet, folders, prepare, former)
+    edits = state.edits.get(former or sheet.source, NO_EDITS)
+    new_draft = draft(sheet, folders, prepare, former, edits)
+    for name in sorted(edits.keys() - new_draft.edits.keys()):
+        work.warn(sheet.source, f"its own {name} is another now and took the place of an edit")
     if former:
         state.forget(former)
     is_moved = document is not None and document.origin != sheet.origin

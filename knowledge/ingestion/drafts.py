@@ -1,7 +1,7 @@
 """Drafts: a page made ready to be stored, everything but its vectors and what models say of it."""
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha1
 
@@ -9,6 +9,7 @@ from knowledge import chunking, enrichment, model_calls
 from knowledge.enrichment import Enrichment
 from knowledge.errors import Unreadable
 from knowledge.graph import Graph, extract
+from knowledge.ingestion.edits import NO_EDITS, Edits, edited, own_words, standing
 from knowledge.models import Document
 from knowledge.parsing import Page
 from knowledge.preparation import Prepared, prepare
@@ -36,6 +37,13 @@ class Sheet:
     source: str
     sha1: str
     page: Page
+    # What the file says of itself, where the page was made of what is stored.
+    stated: Mapping[str, str] | None = None
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        """What the file says of itself in the fields that can be edited."""
+        return self.stated or own_words(self.page)
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,7 @@ class Draft:
     headings: Sequence[str]
     former: str = ""  # source of the document it goes on with, whose file is gone
     graph: Graph = field(default_factory=Graph)  # what it states
+    edits: Edits = field(default_factory=dict)  # of staff, that hold over what the file says
 
     @property
     def warnings(self) -> list[str]:
@@ -96,21 +105,27 @@ def sheets(origin: str, sha1: str, pages: Sequence[Page]) -> list[Sheet]:
 
 
 def draft(
-    sheet: Sheet, folders: Sequence[str], prepare: Prepare = prepare, former: str = ""
+    sheet: Sheet,
+    folders: Sequence[str],
+    prepare: Prepare = prepare,
+    former: str = "",
+    edits: Edits = NO_EDITS,
 ) -> Draft:
     """Return the document with its chunks and what rules can say of it. Raises Unreadable.
 
     Chunks go by the keywords that rules find: whoever describes the document later leaves their
     texts, and so their vectors, as they are. `prepare` is asked for them, and `former` the source
-    of the document it goes on with.
+    of the document it goes on with. `edits` are those of that document.
     """
     limit = Document._meta.get_field("source").max_length or 0
     if max(len(sheet.source), len(sheet.origin)) > limit:
         raise Unreadable(f"its path or URL is longer than {limit} characters")
-    prepared = prepare(sheet.page, sheet.origin, folders)
+    holding = standing(edits, sheet.own)
+    prepared = prepare(edited(sheet.page, holding), sheet.origin, folders)
     if not prepared.parts:
         raise Unreadable("there is too little text in it to be found by")
-    return Draft(sheet, prepared.page, prepared.parts, prepared.headings, former)
+    page, parts = prepared.page, prepared.parts
+    return Draft(sheet, page, parts, prepared.headings, former, edits=holding)
 
 
 def describe_by_models(draft: Draft, questions: Collection[str]) -> Draft:
@@ -121,7 +136,10 @@ def describe_by_models(draft: Draft, questions: Collection[str]) -> Draft:
     description = Enrichment(**{each.name: getattr(page, each.name) for each in fields(Enrichment)})
     # What the page says itself, under the names it was given.
     file_page = replace(
-        draft.sheet.page, title=page.title, audience=page.audience, crumbs=page.crumbs
+        edited(draft.sheet.page, draft.edits),
+        title=page.title,
+        audience=page.audience,
+        crumbs=page.crumbs,
     )
     return replace(draft, page=replace(page, **vars(enrichment.describe(file_page, description))))
 

@@ -34,7 +34,7 @@ def plan_missing() -> list[Ingest]:
             options={KEY: MULTILINGUAL_MODEL, "keep_missing": True},
         )
         for collection in wanted
-        if not collection.ingests.filter(status__in=OPEN).exists()
+        if not collection.ingests.filter(kind=Ingest.Kind.INGEST, status__in=OPEN).exists()
         and not is_whole(collection, MULTILINGUAL_MODEL)
     ]
 

@@ -108,14 +108,37 @@ def reingest(document: Document) -> Ingest:
     It is read again from its file or address when one is known; an upload's bytes are gone, so
     its text is chunked, described and embedded anew.
     """
+    return create_job(
+        document.collection, document.source, {"force": True}, [item_of(document)]
+    )  # fmt: skip
+
+
+def reingest_all(documents: Iterable[Document]) -> list[Ingest]:
+    """Make a job for each collection that takes documents of it in anew, as `reingest` does."""
+    by_collection: dict[Collection, list[Document]] = {}
+    for document in documents:
+        by_collection.setdefault(document.collection, []).append(document)
+    return [
+        create_job(
+            collection,
+            job_name([each.source for each in chosen]),
+            {"force": True},
+            # A file that holds several documents is read once.
+            {each.origin: item_of(each) for each in chosen}.values(),
+        )
+        for collection, chosen in by_collection.items()
+    ]
+
+
+def item_of(document: Document) -> Item:
+    """Return the item that reads a document again, or takes what is stored of it."""
     items = Item.objects.filter(
         ingest__collection=document.collection_id, origin=document.origin
     ).exclude(kind=Item.Kind.UPLOAD)
     item = items.order_by("-pk").first()
     if item is None or item.kind == Item.Kind.STORED:
         item = Item(kind=Item.Kind.STORED, location=document.pk)
-    new_item = Item(kind=item.kind, origin=document.origin, location=item.location)
-    return create_job(document.collection, document.source, {"force": True}, [new_item])
+    return Item(kind=item.kind, origin=document.origin, location=item.location)
 
 
 def create_job(

@@ -105,6 +105,10 @@ def progress(job: Ingest) -> Progress:
         chunks=Sum("chunks"),
         lately=Count("id", filter=~Q(status=Item.Status.WAITING) & Q(updated__gt=begun)),
     )
+    if job.kind != Ingest.Kind.INGEST:
+        # Without items: it says itself how far it is.
+        total = job.report.get("total", 0)
+        left = total - job.report.get("done", 0)
     seconds = (now() - begun).total_seconds()
     rate = totals["lately"] / seconds if seconds and not job.ended else 0.0
     return Progress(

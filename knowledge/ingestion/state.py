@@ -9,6 +9,7 @@ from django.utils.timezone import now
 from knowledge import enrichment, model_calls
 from knowledge.changes import digest
 from knowledge.ingestion.drafts import Draft, Sheet
+from knowledge.ingestion.edits import Edits
 from knowledge.ingestion.sources import is_zip
 from knowledge.models import Collection, Copy, Document, Ingest, Item
 
@@ -88,6 +89,7 @@ class CollectionState:
     copies: dict[str, tuple[str, str]] = field(default_factory=dict)  # origin → source, sha1
     # (origin, digest of its bytes) of files that need not be parsed.
     unchanged_files: set[tuple[str, str]] = field(default_factory=set)
+    edits: dict[str, Edits] = field(default_factory=dict)  # of staff, by source
     open_questions: OpenQuestions = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,6 +97,7 @@ class CollectionState:
         self.list_items()
         collection = self.job.collection
         documents = Document.objects.filter(collection=collection).order_by("created")
+        self.edits = dict(documents.exclude(edits={}).values_list("source", "edits"))
         for row in documents.values_list("source", "origin", "sha1"):
             self.add(StoredDocument(*row))
         copies = Copy.objects.filter(collection=collection)

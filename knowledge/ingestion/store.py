@@ -187,6 +187,10 @@ def fill_fields(document: Document, draft: Draft) -> None:
     document.origin = draft.sheet.origin
     document.sha1 = draft.sheet.sha1
     document.config = draft.config
+    # What is stored of a document knows no more of its file than was noted before.
+    known = draft.sheet.stated
+    document.stated = dict(draft.sheet.own if known is None else known)
+    document.edits = dict(draft.edits)
     document.updated = now()
 
 

@@ -18,7 +18,7 @@ from knowledge.models.documents import (
     Version,
     document_id,
 )
-from knowledge.models.ingest_jobs import Encoded, Ingest, Item
+from knowledge.models.ingest_jobs import Encoded, Ingest, Item, Piece
 from knowledge.models.search_tables import (
     Census,
     ChunkVector,
@@ -49,6 +49,7 @@ __all__ = [
     "GoldenQuestion",
     "Ingest",
     "Item",
+    "Piece",
     "Posting",
     "Receipt",
     "Relation",

@@ -135,6 +135,9 @@ class Document(models.Model):
     # (line of the content from 0, page or slide that begins there), where there are any.
     starts = models.JSONField(default=list, blank=True, editable=False)
     sha1 = models.CharField(max_length=40, help_text="Of the bytes it was read from.")
+    # What its file says of itself, and what staff wrote over it: `knowledge.ingestion.edits`.
+    stated = models.JSONField(default=dict, blank=True, editable=False)
+    edits = models.JSONField(default=dict, blank=True, editable=False)
     created = models.DateTimeField(default=now, editable=False)
     updated = models.DateTimeField(default=now, editable=False)
 

@@ -10,7 +10,17 @@ from knowledge.models.documents import Collection
 
 
 class Ingest(models.Model):
-    """One job: what somebody asked to be taken in at once."""
+    """One job of the library: what somebody asked to be taken in, or done to a collection."""
+
+    class Kind(models.TextChoices):
+        """What the job does; all but the first and the last are done once at a time."""
+
+        INGEST = "ingest", "take in"
+        CALIBRATE = "calibrate", "calibrate"
+        REINDEX = "reindex", "make vectors"
+        EXPORT = "export", "export"
+        EVALUATE = "evaluate", "ask golden questions"
+        MOVE = "move", "move documents"
 
     class Status(models.TextChoices):
         """Where the job stands."""
@@ -23,6 +33,9 @@ class Ingest(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="ingests")
+    kind = models.CharField(
+        max_length=10, choices=Kind, default=Kind.INGEST, db_default=Kind.INGEST
+    )
     name = models.CharField(max_length=1000, help_text="What was asked for, in a few words.")
     status = models.CharField(max_length=16, choices=Status, default=Status.QUEUED)
     # What was asked for, with force and keep_missing, and what listing it found: roots by name,
@@ -30,6 +43,7 @@ class Ingest(models.Model):
     options = models.JSONField(default=dict, blank=True)
     current = models.CharField(max_length=1000, blank=True, help_text="The item at hand.")
     cancelling = models.BooleanField(default=False, help_text="Somebody asked to stop it.")
+    # What came of it; of a job that takes nothing in, until then `done` of `total`.
     report = models.JSONField(default=dict, blank=True)
     error = models.TextField(blank=True)
     attempts = models.PositiveIntegerField(default=0, help_text="Since the last progress.")
@@ -43,6 +57,14 @@ class Ingest(models.Model):
 
     class Meta:
         ordering = ("-created",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=("collection", "kind"),
+                name="job_once_at_a_time",
+                condition=models.Q(status__in=("queued", "running"))
+                & ~models.Q(kind__in=("ingest", "move")),
+            ),
+        ]
         indexes = [
             models.Index(
                 fields=("created",),
@@ -119,3 +141,20 @@ class Encoded(models.Model):
 
     def __str__(self) -> str:
         return self.sha1
+
+
+class Piece(models.Model):
+    """A part of the file that an export made; a web process elsewhere sends it to a browser."""
+
+    ingest = models.ForeignKey(Ingest, models.CASCADE, related_name="pieces", db_index=False)
+    number = models.PositiveIntegerField()
+    body = models.BinaryField()
+
+    class Meta:
+        ordering = ("ingest", "number")
+        constraints = [
+            models.UniqueConstraint(fields=("ingest", "number"), name="piece_once_per_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number} of {self.ingest_id}"

@@ -177,5 +177,6 @@ def fill_running_jobs(collection: Collection, embedder: Embedder, moment: dateti
 
 def has_running_jobs(collection: Collection, moment: datetime) -> bool:
     """Whether a worker is at a job of the collection that it began before."""
-    running = Ingest.objects.filter(collection=collection, status=Ingest.Status.RUNNING)
+    ingests = Ingest.objects.filter(collection=collection, kind=Ingest.Kind.INGEST)
+    running = ingests.filter(status=Ingest.Status.RUNNING)
     return running.filter(started__lt=moment, lease_until__gte=now()).exists()

@@ -167,6 +167,15 @@ def write_postings(document: str | None) -> None:
             cursor.execute(statement, FORMULA | {"document": document})
 
 
+def know_configs(document: str) -> None:
+    """Let searches of its collection know the configuration of a document that came from elsewhere.
+
+    In the caller's transaction.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(KNOW_CONFIGS, {"document": document})
+
+
 def refresh(collection: int, *, force: bool = False) -> bool:
     """Count the chunks and the common words of the collection; return whether that was due.
 

@@ -41,6 +41,7 @@ from assistant.lab.retrieval_chart import svg
 from assistant.lab.scripted_faults import BY_NAME, FAULTS
 from assistant.lab.scripted_replies import Obedient
 from assistant.management.commands.workers import processes
+from knowledge import golden
 from knowledge.collections import collections_named
 from knowledge.errors import KnowledgeError
 from knowledge.ingestion import plan
@@ -263,7 +264,7 @@ def measure_golden(options: dict[str, Any]) -> Result:
     figures = {}
     for collection in collections_named(options["collections"]):
         with progress_bar(f"golden questions to {collection.name}"):
-            figures[collection.name] = retrieval.golden_figures(collection)
+            figures[collection.name] = golden.figures(collection, golden.rankings(collection))
     return figures, retrieval.golden_table(figures)
 
 

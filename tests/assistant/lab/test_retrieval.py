@@ -12,6 +12,7 @@ from pytest_django import Settings
 
 from assistant.lab import judged_data, retrieval, retrieval_chart
 from assistant.lab.judged_data import Unjudgeable, read_folder, take_in
+from knowledge import golden
 from knowledge.calibration import calibrate, is_due, refresh
 from knowledge.ingestion import cancel
 from knowledge.models import Calibration, Collection, Document, GoldenQuestion
@@ -286,8 +287,24 @@ def test_recall_counts_golden_questions_that_have_an_answer(
         GoldenQuestion.objects.create(collection=island, question=question, sources=sources)
     figures = json.loads(run("evaluate", "golden", island.name, "--json"))
     assert figures == {island.name: {"questions": 2, "recall@5": 0.75, "recall@10": 0.75}}
-    monkeypatch.setattr(retrieval, "GOLDEN_DEPTHS", (1,))
-    assert retrieval.golden_figures(island) == {"questions": 2, "recall@1": 0.75}
+    monkeypatch.setattr(golden, "DEPTHS", (1,))
+    assert golden.judged(island) == {
+        "figures": {"questions": 2, "recall@1": 0.75},
+        "right": 3,
+        "unanswerable": 1,
+        "declined": 1,
+        "rows": [
+            row("When does the night ferry leave?", ["ferry"], rank=1),
+            row("What does a tandem cost?", ["bicycle", "gone"], rank=1),
+            row("Who wrote Moby-Dick?", [], declined=True),
+        ],
+    }
+
+
+def row(question: str, sources: list[str], **values: Any) -> dict[str, Any]:
+    """What came of a golden question that was judged rightly."""
+    usual = {"rank": None, "declined": False, "right": True}
+    return {"question": question, "sources": sources, **usual, **values}
 
 
 def test_golden_questions_are_asked_only_where_there_are_any(island: Collection) -> None:
