@@ -14,6 +14,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from knowledge.admin.collection_upkeep import CollectionUpkeep, upkeep_context
 from knowledge.collections import with_sizes
 from knowledge.ingestion.removal import delete
 from knowledge.models import Chunk, Collection, Document, GoldenQuestion, Receipt
@@ -48,7 +49,7 @@ def delete_with_receipt(request: HttpRequest, documents: QuerySet[Document], rea
 
 
 @admin.register(Collection)
-class CollectionAdmin(ModelAdmin):
+class CollectionAdmin(CollectionUpkeep):
     """Collections: how they are called towards readers may be changed."""
 
     list_display = ("name", "title", "documents", "chunks", "embedding_model", "calibrated")
@@ -93,7 +94,10 @@ class CollectionAdmin(ModelAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Show below the form what it holds and how it is searched."""
-        context = {"default_threshold": settings.SEARCH_CONFIDENCE_THRESHOLD}
+        context: dict[str, Any] = {"default_threshold": settings.SEARCH_CONFIDENCE_THRESHOLD}
+        row = self.get_object(request, object_id)
+        if isinstance(row, Collection) and self.has_view_permission(request, row):
+            context |= upkeep_context(row)
         return super().change_view(request, object_id, form_url, context | (extra_context or {}))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:

@@ -100,6 +100,8 @@ CHUNKS_A_PAGE = 100
 RECENT_JOBS = 5
 # Stands in an address for the id of a job that does not exist yet.
 BLANK = "00000000-0000-0000-0000-000000000000"
+# Stands for a collection that does not exist yet; none can be called so.
+NEW = "+"
 
 
 @admin.register(Document)
@@ -179,11 +181,18 @@ class DocumentAdmin(DocumentOrders):
         """Show the page that sends files and addresses to the API."""
         if not self.has_add_permission(request) or request.method != "GET":
             raise PermissionDenied
+        collections = list(Collection.objects.values_list("name", "title"))
+        names = [name for name, _ in collections]
+        wanted = request.GET.get("collection", DEFAULT_COLLECTION)
+        only = names[0] if len(names) == 1 else ""
+        chosen = wanted if wanted in names else only
         context = self.admin_site.each_context(request) | {
             "title": "Add documents",
             "opts": self.opts,
-            "collections": Collection.objects.values_list("name", flat=True),
-            "collection": request.GET.get("collection") or DEFAULT_COLLECTION,
+            "collections": collections,
+            "chosen": chosen,
+            "usual": DEFAULT_COLLECTION,
+            "new": NEW,
             "formats": (*FORMATS, ZIP),
             "limit": settings.MAX_UPLOAD_BYTES,
             "blank": BLANK,
@@ -283,8 +292,17 @@ class IngestAdmin(RecordAdmin):
 
     record_template = "knowledge/ingest.html"
     list_before_template = "knowledge/tasks.html"  # type: ignore[assignment]  # Unfold: None
-    list_display = ("name", "collection", "state", "finished", "skipped", "created", "ended")
-    list_filter = ("status", ("collection", admin.RelatedOnlyFieldListFilter))
+    list_display = (
+        "name",
+        "collection",
+        "kind",
+        "state",
+        "finished",
+        "skipped",
+        "created",
+        "ended",
+    )
+    list_filter = ("status", "kind", ("collection", admin.RelatedOnlyFieldListFilter))
     list_select_related = ("collection",)
     search_fields = ("name", "error", "items__origin")
 

@@ -39,6 +39,7 @@ class IngestSerializer(serializers.ModelSerializer[Ingest]):
         fields: tuple[str, ...] = (
             "id",
             "collection",
+            "kind",
             "name",
             "status",
             "cancelling",

@@ -8,6 +8,9 @@ const queue = document.getElementById("queue");
 const send = document.getElementById("send");
 const web = document.getElementById("web");
 const jobs = document.getElementById("jobs");
+const home = document.getElementById("home");
+const naming = document.getElementById("naming");
+const named = document.getElementById("name");
 const limit = Number(form.dataset.limit);
 
 /* Each request becomes a job of its own: this many files, or bytes, at once. */
@@ -67,7 +70,7 @@ function* batches(files) {
 /* XMLHttpRequest, because fetch does not tell how much of a body has been sent. */
 function upload(files, told) {
   const body = new FormData();
-  body.append("collection", form.elements.collection.value);
+  body.append("collection", collection());
   body.append("wait", "false");
   body.append("replace", form.elements.replace.checked);
   for (const file of files) body.append("file", file, file.name);
@@ -118,9 +121,31 @@ function begin(text) {
   };
 }
 
-function collectionIsNamed() {
-  return form.elements.collection.reportValidity();
+/* A new collection is named in a field of its own: a slip while typing would make another one. */
+function isNew() {
+  return home.value === form.dataset.new;
 }
+
+function collection() {
+  return isNew() ? named.value : home.value;
+}
+
+function collectionIsNamed() {
+  const exists = [...home.options].some((option) => option.value === named.value);
+  named.setCustomValidity(isNew() && exists ? "There is a collection of this name: choose it above." : "");
+  return home.reportValidity() && (!isNew() || named.reportValidity());
+}
+
+function drawNaming() {
+  naming.hidden = !isNew();
+  named.required = isNew();
+}
+
+home.addEventListener("change", () => {
+  drawNaming();
+  if (isNew()) named.focus();
+});
+drawNaming();
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -147,7 +172,7 @@ web.addEventListener("submit", async (event) => {
   if (!collectionIsNamed()) return;
   const line = begin("Asking for it…");
   try {
-    const said = { url: web.elements.url.value, collection: form.elements.collection.value, wait: false };
+    const said = { url: web.elements.url.value, collection: collection(), wait: false };
     show(await call("POST", form.dataset.api, said));
     line.end();
     web.reset();

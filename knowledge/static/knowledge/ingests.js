@@ -143,7 +143,7 @@ class IngestProgress extends HTMLElement {
     }
     return element("header", { class: "row" },
       record ? element("a", { href: record }, name) : name,
-      element("span", { class: "soft" }, `into ${job.collection}`),
+      element("span", { class: "soft" }, `${job.kind === "ingest" ? "into" : "in"} ${job.collection}`),
       element("span", { class: `status ${job.status}`, role: "status" }, job.status),
       ...buttons,
     );
@@ -162,7 +162,9 @@ class IngestProgress extends HTMLElement {
 
   line(job) {
     const { finished, items: total, chunks, rate, seconds_left: left, current } = job.progress;
-    const parts = [`${finished.toLocaleString("en")} of ${count(total, "item")}`, count(chunks, "chunk")];
+    const parts = job.kind === "ingest"
+      ? [`${finished.toLocaleString("en")} of ${count(total, "item")}`, count(chunks, "chunk")]
+      : total ? [`${finished.toLocaleString("en")} of ${total.toLocaleString("en")}`] : [];
     if (!ENDED.includes(job.status)) {
       if (rate) parts.push(rate >= 1 ? `${rate.toFixed(1)} items per second` : `${duration(1 / rate)} per item`);
       if (left !== null) parts.push(`about ${duration(left)} left`);

@@ -29,16 +29,13 @@ def test_a_collection_that_goes_leaves_a_receipt_of_its_documents(
     assert Receipt.objects.get().removed["documents"] == 1
 
 
-def test_a_collection_shows_its_sizes_threshold_and_commands(
-    staff: Client, document: Document
-) -> None:
+def test_a_collection_shows_its_sizes_and_threshold(staff: Client, document: Document) -> None:
     collection = document.collection
     assert "not calibrated" in shown(staff, address(collection))
     model = collection.embedding_model
     Calibration.objects.create(collection=collection, model=model, threshold=0.4321)
     page = shown(staff, address(collection))
     assert "0.432, calibrated" in page
-    assert "python3 manage.py calibrate handbook" in page
     assert "0.43" in shown(staff, reverse("admin:knowledge_collection_changelist"))
 
 

@@ -41,11 +41,19 @@ def clerk() -> Client:
 def test_the_page_to_add_documents_knows_the_collections_and_where_to_send(staff: Client) -> None:
     factories.collection("handbook", documents=0)
     page = shown(staff, ADD, collection="handbook")
-    assert '<option value="handbook">' in page
-    assert 'value="handbook" required' in page
+    assert '<option value="handbook" selected>' in page
+    assert '<option value="+">A new collection…</option>' in page
     assert f'data-api="{reverse("documents")}"' in page
     assert "csrfmiddlewaretoken" in page
     assert ".zip" in page
+
+
+def test_documents_go_into_no_collection_that_was_not_chosen(staff: Client) -> None:
+    for name in ("handbook", "manual"):
+        factories.collection(name, documents=0)
+    page = shown(staff, ADD, collection="hand-book")
+    assert '<option value="">choose one</option>' in page
+    assert "hand-book" not in page
 
 
 def test_the_page_to_add_documents_follows_the_latest_jobs(staff: Client) -> None:
