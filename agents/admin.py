@@ -23,14 +23,17 @@ from agents.api import UsageQuery
 from agents.llm.outcomes import UNHEARD, Outcome
 from agents.models import Budget, Envelope, Fault, ModelCall, Price, ToolRun
 from agents.names import Status
+from agents.steps.records import payloads_before
 from agents.tools.tool import ToolOutcome
+from agents.trace.breakdown import breakdown
 from agents.trace.metrics import overview
 from agents.trace.queues import LATE_SECONDS
 from agents.trace.tool_use import runs_by_step, tool_figures
-from agents.trace.trace import judged_requirements, plan_steps, timeline
+from agents.trace.trace import judged_requirements, plan_steps, search_rounds, timeline
 from agents.trace.usage import PARTS, calls_of, figures, usage_of_calls
 from knowledge.providers import parse_model_name, provider_names
 from knowledge.read_only_admin import RecordAdmin, pretty
+from knowledge.safe_html import html
 
 STATUS_COLOURS: dict[str, str] = {
     Status.RUNNING: "info",
@@ -41,12 +44,11 @@ STATUS_COLOURS: dict[str, str] = {
     Status.FAILED: "danger",
 }
 FIGURES_WINDOW = timedelta(days=30)
-EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
 @admin.register(Envelope)
 class EnvelopeAdmin(RecordAdmin):
-    """Turns: what was asked, every step of the answer, and all that is in the payload."""
+    """Turns: what was asked and replied, what each role decided, and every step."""
 
     record_template = "agents/envelope.html"
     list_display = ("question", "state", "route", "steps", "work", "error_id", "began")
@@ -66,8 +68,9 @@ class EnvelopeAdmin(RecordAdmin):
     def record(self, row: Any) -> dict[str, Any]:
         """Return the turn with its steps drawn and its payload as text."""
         calls = list(calls_of(row.pk).defer("request", "reply"))
-        spans = timeline(row, list(row.steps.all()), calls)
-        payload = sorted(row.payload.items())
+        steps = list(row.steps.all())
+        spans = timeline(row, steps, calls)
+        citations = row.payload.get("citations_used") or ()
         runs = runs_by_step(row.pk)
         return {
             "row": row,
@@ -78,8 +81,10 @@ class EnvelopeAdmin(RecordAdmin):
                 (span, pretty(span.step.output) if span.step.output else "", runs[span.step.number])
                 for span in spans
             ],
-            "payload": [(name, pretty(value)) for name, value in payload if value not in EMPTY],
-            "empty": [name for name, value in payload if value in EMPTY],
+            "reply": html(row.payload.get("response") or ""),
+            "cited": list({each["marker"]: each for each in citations}.values()),
+            "rounds": search_rounds(steps, list(payloads_before(row, steps))),
+            "decisions": breakdown(row, steps),
             "faults": row.faults.all(),
             "usage": usage_of_calls(calls_of(row.pk)) if calls else None,
         }

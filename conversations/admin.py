@@ -16,11 +16,20 @@ from unfold.decorators import display
 from agents.models import Envelope
 from conversations import handover
 from conversations.assistant_admin import AssistantAdmin
+from conversations.conversation_filters import (
+    CostFilter,
+    FeedbackFilter,
+    OutcomeFilter,
+    RouteFilter,
+    cost,
+    with_outcomes,
+)  # fmt: skip
+from conversations.endings import Kind
 from conversations.erasure import forget
 from conversations.errors import RefusedHandover
 from conversations.feedback import Rating, with_answers
 from conversations.gap_admin import GapAdmin
-from conversations.inbox import CHANGE, OPEN, HandoverAdmin, shown
+from conversations.inbox import CHANGE, MOST_MESSAGES, OPEN, HandoverAdmin, shown, with_turns
 from conversations.models import Conversation, Feedback, Gap, Handover, Message
 from conversations.services import with_beginnings
 from knowledge.read_only_admin import RecordAdmin
@@ -33,6 +42,12 @@ COLOURS: dict[str, str] = {
     Conversation.Status.WITH_STAFF: "danger",
 }
 
+ENDING_COLOURS: dict[str, str] = {
+    **dict.fromkeys((Kind.ANSWERED, Kind.SMALL_TALK), "success"),
+    **dict.fromkeys((Kind.CLOSEST, Kind.ASKED_BACK, Kind.FALLBACK, Kind.WITH_STAFF), "warning"),
+    **dict.fromkeys((Kind.DECLINED, Kind.FAILED), "danger"),
+}
+
 admin.site.register(Handover, HandoverAdmin)
 admin.site.register(Gap, GapAdmin)
 
@@ -42,27 +57,38 @@ class ConversationAdmin(RecordAdmin):
     """Conversations. To delete one is to forget it, with all its turns."""
 
     record_template = "conversations/chat.html"
-    list_display = ("began", "session", "owner", "user_id", "state", "said", "updated")
-    list_display_links = ("began",)
+    list_display = ("asked", "ended", "sure", "turns", "state", "who", "updated")
+    list_display_links = ("asked",)
     list_filter = (
+        OutcomeFilter,
+        RouteFilter,
+        FeedbackFilter,
         "status",
         "assistant",
         ("collections", admin.RelatedOnlyFieldListFilter),
-        ("owner", admin.RelatedOnlyFieldListFilter),
+        CostFilter,
         "updated",
+        ("owner", admin.RelatedOnlyFieldListFilter),
     )
+    date_hierarchy = "updated"
     list_select_related = ("owner",)
     search_fields = ("id", "session", "user_id", "owner__username", "messages__text")
-    search_help_text = "Session, user, or words that were said"
+    search_help_text = "Words of a question or an answer, session, or user"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
-        """Conversations with their first words and how much was said."""
-        return with_beginnings(super().get_queryset(request))
+        """Conversations with their first words and what came of them."""
+        return with_outcomes(with_beginnings(super().get_queryset(request)))
 
     def record(self, row: Any) -> dict[str, Any]:
         """Return the conversation with its messages, and the turn of each."""
-        said = row.messages.select_related("turn", "by").defer("turn__memory")
-        return {"row": row, "said": [shown(message) for message in said]}
+        said = list(with_turns(row.messages.order_by("created"))[: MOST_MESSAGES + 1])
+        rows = Conversation.objects.filter(pk=row.pk).annotate(spent=cost())
+        return {
+            "row": row,
+            "said": [shown(message) for message in said[:MOST_MESSAGES]],
+            "is_cut": len(said) > MOST_MESSAGES,
+            "spent": rows.values_list("spent", flat=True).first(),
+        }
 
     def change_view(
         self,
@@ -94,20 +120,38 @@ class ConversationAdmin(RecordAdmin):
             return redirect(request.path)
         return redirect(reverse("admin:conversations_handover_change", args=[taken.pk]))
 
-    @display(description="Began with")
-    def began(self, conversation: Any) -> str:
+    @display(description="First question")
+    def asked(self, conversation: Any) -> str:
         """The first words."""
-        return Truncator(conversation.first_words or conversation.session).chars(80)
+        return Truncator(conversation.first_words or conversation.session).chars(90)
+
+    @display(description="Last turn", ordering="outcome", label=ENDING_COLOURS)
+    def ended(self, conversation: Any) -> tuple[str, str]:
+        """How the last turn ended."""
+        kind = conversation.outcome
+        return (kind, Kind(kind).label) if kind else ("", "under way")
+
+    @display(description="Confidence", ordering="confidence")
+    def sure(self, conversation: Any) -> str:
+        """How sure the last answer was."""
+        sure = conversation.confidence
+        return "" if sure is None else f"{sure:.2f}"
+
+    @display(description="Turns", ordering="turn_count")
+    def turns(self, conversation: Any) -> int:
+        """Number of turns that ended."""
+        return int(conversation.turn_count)
 
     @display(description="Status", ordering="status", label=COLOURS)
     def state(self, conversation: Conversation) -> tuple[str, str]:
         """Whose turn it is."""
         return conversation.status, conversation.get_status_display()
 
-    @display(description="Messages", ordering="message_count")
-    def said(self, conversation: Any) -> int:
-        """Number of messages."""
-        return int(conversation.message_count)
+    @display(description="Who")
+    def who(self, conversation: Conversation) -> str:
+        """The user as the client says, and the owner of the key or login."""
+        owner = str(conversation.owner) if conversation.owner else ""
+        return " · ".join(filter(None, (conversation.user_id, owner))) or "a visitor"
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Whoever may delete conversations."""

@@ -19,6 +19,7 @@ from unfold.decorators import display
 
 from conversations import handover
 from conversations.answers import answer_html, by_marker
+from conversations.endings import UNANSWERED
 from conversations.errors import ConversationError
 from conversations.models import Handover, Message, Notification
 from conversations.services import checked
@@ -32,6 +33,8 @@ ACTIONS = ("take", "say", "release", "give_back", "close")
 ORDER = (F("waiting_since").asc(nulls_last=True), "requested")
 # Of a long conversation, the latest.
 MOST_MESSAGES = 300
+# Passages below a reply that is no answer.
+FOUND_SHOWN = 3
 UNSENT = "unsent"
 WAITS_COLOURS = {"us": "danger", "user": "info", "": "success"}
 
@@ -135,7 +138,7 @@ class HandoverAdmin(RecordAdmin):
 
     def record(self, row: Any) -> dict[str, Any]:
         """Return the conversation with its messages, and whether sending was not possible."""
-        latest = row.conversation.messages.select_related("turn", "by").defer("turn__memory")
+        latest = with_turns(row.conversation.messages)
         said = [shown(message) for message in reversed(latest.order_by("-created")[:MOST_MESSAGES])]
         return {
             "row": row,
@@ -228,17 +231,30 @@ def act(
     return ""
 
 
+def with_turns(messages: QuerySet[Message]) -> QuerySet[Message]:
+    """Add the turn of each message, how it ended, and what users said of it."""
+    rows = messages.select_related("turn__ending", "by").defer("turn__memory")
+    return rows.prefetch_related("turn__feedback__by")
+
+
 def shown(message: Message) -> dict[str, Any]:
-    """Return what the template of a message is given."""
+    """Return what the template of a message is given, which comes from `with_turns`."""
     payload = message.turn.payload if message.turn else {}
     is_answer = message.role == Message.Author.ASSISTANT
     citations = by_marker(payload.get("citations_used") or ()) if is_answer else []
     markers = [citation["marker"] for citation in citations]
+    ending = getattr(message.turn, "ending", None) if is_answer else None
     return {
         "message": message,
         "text": answer_html(message.text, markers) if is_answer else "",
         "route": payload.get("route"),
         "cited": citations,
+        "ending": ending,
+        "missed": ending is not None and (ending.is_missed or ending.kind in UNANSWERED),
+        "stats": payload.get("search_stats") or {},
+        "found": (payload.get("search_results") or [])[:FOUND_SHOWN],
+        "reason": payload.get("clarification_reason"),
+        "feedback": message.turn.feedback.all() if message.turn and is_answer else (),
     }
 
 
