@@ -98,7 +98,48 @@ def test_specialists_of_a_step_work_at_the_same_time(docent: Docent, server: Sen
     assert_whole(docent, analysed(docent), scripted_analysis.STEPS)
 
 
+def kill_at(stack: Stack, moment: str, reply: Callable[[Call], Response]) -> Any:
+    """Return a reply upon which the orchestrator's worker is to die at this moment."""
+
+    def saying(call: Call) -> Response:
+        stack.deaths.write_text(f"{moment} orchestrator")
+        return reply(call)
+
+    return saying
+
+
+# Of the orchestrator's second phase: once the last specialist has, or it was given, its reply.
+SYNTHESIS_MOMENTS = ("during_work", "after_journal", "before_finish", "after_commit")
+
+
+@pytest.mark.every_moment
+@pytest.mark.parametrize("moment", SYNTHESIS_MOMENTS)
+def test_a_worker_killed_while_the_answer_is_made_costs_no_call_and_no_output(
+    docent: Docent, stack: Stack, server: Sensible, moment: str
+) -> None:
+    play(server, ONE_BY_ONE)
+    analyst = Analyst(ENGLISH)
+    before = moment == "during_work"
+    prompt = SPECIALISTS[-1].value if before else "synthesis"
+    reply: Any = analyst.specialist(prompt) if before else analyst.synthesis
+    server.says(prompt, kill_at(stack, moment, reply))
+    assert_paid_once(stack, server, docent, analysed(docent))
+
+
+def assert_paid_once(stack: Stack, server: Sensible, docent: Docent, reply: dict[str, Any]) -> None:
+    assert stack.deaths.read_text() == "", "nobody came to this moment"
+    assert_whole(docent, reply, ONE_BY_ONE)
+    expected = Counter(
+        {each: 1 + (each not in WITHOUT_TOOLS) for each in scripted_analysis.GIVES}
+    ) + Counter(orchestrator=1, synthesis=1)
+    asked = Counter(server.server.prompts())
+    assert {prompt: asked[prompt] for prompt in expected} == expected
+    assert reply["usage"]["model_calls"] == asked.total()
+
+
 def deaths() -> Iterator[Any]:
+    for moment in ("during_work", "after_journal", "before_finish", "after_commit"):
+        yield pytest.param("orchestrator", moment, marks=pytest.mark.every_moment)
     for role in scripted_analysis.GIVES:
         for moment in MOMENTS:
             if moment == "after_call" and role in WITHOUT_TOOLS:
@@ -113,12 +154,4 @@ def test_a_worker_killed_in_a_specialist_costs_no_call_and_no_output(
 ) -> None:
     play(server, ONE_BY_ONE)
     stack.deaths.write_text(f"{moment} {role}")
-    reply = analysed(docent)
-    assert stack.deaths.read_text() == "", f"nobody came to {moment}"
-    assert_whole(docent, reply, ONE_BY_ONE)
-    expected = Counter(
-        {each: 1 + (each not in WITHOUT_TOOLS) for each in scripted_analysis.GIVES}
-    ) + Counter(orchestrator=1, synthesis=1)
-    asked = Counter(server.server.prompts())
-    assert {prompt: asked[prompt] for prompt in expected} == expected
-    assert reply["usage"]["model_calls"] == asked.total()
+    assert_paid_once(stack, server, docent, analysed(docent))
