@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from assistant.lab import (
+    bench_analysis,
     bench_answer,
     bench_cancel,
     bench_hops,
@@ -35,7 +36,8 @@ class Command(BaseCommand):
     help = (
         "Measure speed: `hops` of a turn, `search` among so many chunks, `ingest` of a folder, "
         "`answer` with models, `inflight` many turns at once, `load` many clients over HTTP, "
-        "`cancel` of turns whose model is at work, `streams` of events that clients follow."
+        "`cancel` of turns whose model is at work, `streams` of events that clients follow, "
+        "`analysis` by specialists that work at the same time."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -56,6 +58,7 @@ class Command(BaseCommand):
             _load_arguments(benches),
             _cancel_arguments(benches),
             _streams_arguments(benches),
+            _analysis_arguments(benches),
         )
         for bench in (*with_langchain, *others):
             bench.add_argument("--json", action="store_true")
@@ -175,6 +178,13 @@ def _streams_arguments(benches: Benches) -> CommandParser:
     return parser
 
 
+def _analysis_arguments(benches: Benches) -> CommandParser:
+    parser = benches.add_parser("analysis", help="specialists that work at the same time")
+    parser.add_argument("--rounds", type=_positive, default=5, help="turns (5)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="that each call takes (1)")
+    return parser
+
+
 def _hops(options: dict[str, Any], progress: Progress) -> Figures:
     return bench_hops.measure(
         progress,
@@ -224,6 +234,10 @@ def _streams(options: dict[str, Any], progress: Progress) -> Figures:
     return bench_streams.measure(plan, progress)
 
 
+def _analysis(options: dict[str, Any], progress: Progress) -> Figures:
+    return bench_analysis.measure(options["rounds"], options["seconds"], progress)
+
+
 Measure = Callable[[dict[str, Any], Progress], Figures]
 Show = Callable[[Figures, dict[str, Any]], Table]
 BENCHES: dict[str, tuple[Measure, Show]] = {
@@ -233,6 +247,7 @@ BENCHES: dict[str, tuple[Measure, Show]] = {
     "answer": (_answer, lambda figures, _: bench_answer.table(figures)),
     "load": (_load, lambda figures, _: bench_load.table(figures)),
     "cancel": (_cancel, lambda figures, _: bench_cancel.table(figures)),
+    "analysis": (_analysis, lambda figures, _: bench_analysis.table(figures)),
     "streams": (_streams, lambda figures, _: bench_streams.table(figures)),
     "inflight": (_inflight, lambda figures, _: bench_inflight.table(figures)),
 }
