@@ -138,6 +138,8 @@ class Contract(Generic[V]):
 Work = Callable[[V], Writes]
 ModelWork = Callable[[V, "Model"], Writes]
 Recovery = Callable[[V, ModelFailure], Writes]
+# Of a step that nobody did: why in a word, and for the operator.
+Absence = Callable[[str, str], Writes]
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,7 @@ class Agent(Generic[V]):
     work: Work[V] | None = None
     model_work: ModelWork[V] | None = None
     recovery: Recovery[V] | None = None
+    absence: Absence | None = None
 
     def __call__(self, payload: Mapping[str, Any]) -> Writes:
         """Run on a payload without a model; return checked writes (JSON values)."""
@@ -171,6 +174,11 @@ class Agent(Generic[V]):
         """Declare what the role does instead of that once its model was asked and failed."""
         self.recovery = recovery
         return recovery
+
+    def unless_done(self, absence: Absence) -> Absence:
+        """Declare what stands for the role's work where nobody did it; else the turn fails."""
+        self.absence = absence
+        return absence
 
     def perform(self, payload: Mapping[str, Any], llm: "Model | None") -> Result:
         """Run on a payload, with the model if there is one and it can be asked."""

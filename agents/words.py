@@ -358,6 +358,10 @@ class Phrase(StrEnum):
     PART_RISKS = "risks"
     PART_CITATIONS = "check of citations"
     PART_GAPS = "gaps"
+    FOUND_LISTED = "I could not put what was found into words. These are the places it rests on:"
+    VERDICT_COMPLIANT = "met"
+    VERDICT_GAP = "nothing found that meets it"
+    VERDICT_VIOLATION = "said or done otherwise"
 
     FALLBACK = "I can't help with that myself."
     ROUTE_DOCUMENTATION = "Ask a question about the documents"

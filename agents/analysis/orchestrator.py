@@ -1,14 +1,14 @@
 """Orchestrator: plans an analysis, and writes its answer from what the specialists gave."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from django.conf import settings
 from django.db import connection
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from agents.analysis.evidence import references, with_markers
-from agents.analysis.obligation_list import listed
+from agents.analysis.obligation_list import found_listed, listed
 from agents.analysis.obligations import checklist
 from agents.analysis.shapes import (
     Evidence,
@@ -27,6 +27,7 @@ from agents.attributes import Persona, Reason, Remark
 from agents.contract import View, Writes, llm_agent
 from agents.decision import Stage
 from agents.documentation.citations.check import CheckedAnswer, check
+from agents.documentation.citations.markers import markers, normalised
 from agents.documentation.passages import heading, with_sources, without_own_list
 from agents.llm.history import history_blocks
 from agents.llm.model import Model
@@ -89,6 +90,12 @@ class Synthesis(BaseModel):
     why: str
     answer: str = Field(description="in Markdown; empty if somebody is to work once more")
 
+    @model_validator(mode="after")
+    def _cites(self) -> Self:
+        if not self.more and not markers(normalised(self.answer)):
+            raise ValueError("the answer cites nothing: end its sentences with markers like [C1]")
+        return self
+
 
 @llm_agent(
     Role.ORCHESTRATOR,
@@ -119,10 +126,11 @@ def orchestrate(view: Assignment, llm: Model) -> Writes:
 def unplanned(view: Assignment) -> Writes:
     """Without a model nothing is judged: what is prescribed is listed, with what is near to it.
 
-    Where that was not asked for, or is nothing, the documents are quoted.
+    Where that was not asked for, or is nothing, the documents are quoted. What specialists found
+    before their answer could not be written is listed with their verdicts.
     """
     if view.stage == Stage.SYNTHESIS:
-        return {"synthesis_report": _report(view)}
+        return _unwritten(view)
     plan: Writes = {"analysis_plan": Plan(query_type=view.query_type, origin="rules")}
     if view.query_type != "compliance":
         return plan
@@ -215,6 +223,18 @@ def _answered(view: Assignment, llm: Model) -> Writes:
     return writes | {"source_references": marked, "synthesis_report": _report(view)}
 
 
+def _unwritten(view: Assignment) -> Writes:
+    """What specialists gave, in place of an answer; not in place of one that was written before."""
+    report: Writes = {"synthesis_report": _report(view)}
+    found = given(view.agent_outputs)
+    cited = _cited(found, view.evidence)
+    if view.quality_analysis:
+        return report
+    listing = found_listed(found, cited, view.language, _undone(view))
+    connection.close()
+    return report | _limited(view) | listing if listing else report
+
+
 def _request(synthesis: Synthesis, found: Mapping[Role, Given]) -> Request | None:
     """Who is to work once more; None: nobody who can."""
     names = list(dict.fromkeys(name for name in synthesis.more if name in set(SPECIALISTS)))
@@ -247,22 +267,30 @@ def _line(item: Item) -> str:
 
 def _written(view: Assignment, checked: CheckedAnswer) -> Writes:
     """The answer with its sources, and what could not be done."""
-    language = view.language
-    failed = dict.fromkeys(each.role for each in view.shortcomings if each.role in PARTS)
-    parts = [PARTS[role].in_language(language) for role in failed]
-    text = checked.text
-    if parts:
-        missing = Phrase.ANALYSIS_INCOMPLETE.in_language(language, parts=", ".join(parts))
-        text = f"{text}\n\n{missing}"
+    text = "\n\n".join([checked.text, *_undone(view)])
     cited = {each.marker: each for each in checked.citations}
-    return with_sources(text, cited.values(), language) | {
-        "citations_used": checked.citations,
-        "generation_confidence": checked.confidence,
-        "validation_result": checked.findings(),
-        "answer_form": "written",
-        "suggested_actions": [],
-        "limitations": [f"{each.role}: {each.reason}" for each in view.shortcomings],
-    }
+    return (
+        with_sources(text, cited.values(), view.language)
+        | _limited(view)
+        | {
+            "citations_used": checked.citations,
+            "generation_confidence": checked.confidence,
+            "validation_result": checked.findings(),
+            "answer_form": "written",
+            "suggested_actions": [],
+        }
+    )
+
+
+def _undone(view: Assignment) -> list[str]:
+    """What a user is told could not be done; nothing where all was."""
+    failed = dict.fromkeys(each.role for each in view.shortcomings if each.role in PARTS)
+    parts = ", ".join(PARTS[role].in_language(view.language) for role in failed)
+    return [Phrase.ANALYSIS_INCOMPLETE.in_language(view.language, parts=parts)] if parts else []
+
+
+def _limited(view: Assignment) -> Writes:
+    return {"limitations": [f"{each.role}: {each.reason}" for each in view.shortcomings]}
 
 
 def _report(view: Assignment) -> dict[str, Any]:

@@ -191,7 +191,7 @@ class Output(Shape):
     dropped: int = 0  # passages that it named and no tool gave
 
 
-Reason = Literal["model", "shape", "tool", "budget", "time", "checklist"]
+Reason = Literal["model", "shape", "tool", "budget", "time", "checklist", "fault"]
 
 
 class Shortcoming(Shape):
@@ -203,11 +203,12 @@ class Shortcoming(Shape):
 
 
 class Estimate(Shape):
-    """What a plan may come to at most."""
+    """What a plan may come to, as steps of its roles did lately."""
 
     calls: int
     tokens: int
     cost: float | None  # US dollars; None: the price of a model is not known
+    is_guess: bool = False  # not all of the roles have worked lately
 
 
 class Plan(Shape):

@@ -102,6 +102,10 @@ def declare(
     def unable(_: Assignment) -> Writes:
         return _failed(role, "model")
 
+    @work.unless_done
+    def missing(reason: Any, detail: str) -> Writes:
+        return _failed(role, reason, detail)
+
     @work.after_failure
     def rescued(_: Assignment, failure: ModelFailure) -> Writes:
         found = dict(list(of_runs(at_hand().runs).items())[:MOST_RESCUED])

@@ -100,9 +100,12 @@ def _model(claim: Claim) -> Model | None:
 
 def _deadline(claim: Claim) -> datetime:
     """By when a role is to be done: specialists so early that an answer can be made of it."""
-    if claim.role not in SPECIALISTS:
-        return claim.deadline
-    return claim.deadline - timedelta(seconds=FOR_THE_ANSWER * settings.ANALYSIS_DEADLINE_SECONDS)
+    return claim.deadline - (for_the_answer() if claim.role in SPECIALISTS else timedelta(0))
+
+
+def for_the_answer() -> timedelta:
+    """Return how long before the end of an analysis its specialists are to be done."""
+    return timedelta(seconds=FOR_THE_ANSWER * settings.ANALYSIS_DEADLINE_SECONDS)
 
 
 def _before_attempt(claim: Claim) -> None:

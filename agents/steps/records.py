@@ -85,6 +85,23 @@ class Conclusion:
         return not (self.decision and self.decision.ends)
 
 
+def claim_of(step: Step, token: uuid.UUID) -> Claim:
+    """Return the claim of a step that its holder took under this token in another way."""
+    turn = step.envelope
+    return Claim(
+        turn.pk,
+        step.number,
+        Role(step.role),
+        step.attempt,
+        token,
+        turn.payload,
+        turn.process_count,
+        turn.target_list,
+        turn.deadline,
+        turn.conversation_id,
+    )
+
+
 def claim_ready(role: Role, most: int) -> list[Claim]:
     """Claim what is ready for the role, at most so many steps, in one round trip."""
     parameters: list[Any] = [role, most, WORKER, Step.LEASE, Step.ATTEMPTS]

@@ -6,23 +6,25 @@ token, and only the holder of the current token can finish it.
 
 import logging
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from django.db import DataError, IntegrityError, connection, transaction
+from django.utils.timezone import now
 
 from agents import envelopes
-from agents.contract import REGISTRY
+from agents.contract import REGISTRY, Result
 from agents.errors import AgentError
 from agents.models import Envelope, Step
 from agents.names import Role, Status
-from agents.steps import events, model_context, shutdown
+from agents.steps import events, faults, model_context, shutdown
 from agents.steps.doorbell import take_command, wait_command
 from agents.steps.events import Command, send
-from agents.steps.records import Claim, Conclusion, claim_ready, record, record_all
-from agents.steps.step_lease import LEASES, retry_outage
+from agents.steps.records import Claim, Conclusion, claim_of, claim_ready, record, record_all
+from agents.steps.step_lease import LEASES, WORKER, retry_outage
 from agents.tools import toolbox
 from agents.tools.toolbox import Toolbox
 from agents.trace import correlation
@@ -168,7 +170,10 @@ def _end(claim: Claim, conclusion: Conclusion, status: Status) -> bool:
 
 
 def fail(claim: Claim, error: Exception) -> None:
-    """Record a failed attempt: the step is due again later, or was tried often enough."""
+    """Record a failed attempt: the step is due again later, or was tried often enough.
+
+    Then its turn goes on without it, or fails.
+    """
     with transaction.atomic():
         rows = _locked(claim)
         if rows is None:
@@ -176,12 +181,44 @@ def fail(claim: Claim, error: Exception) -> None:
         envelope, step = rows
         step.error = storable(f"{type(error).__name__}: {error}")
         hopeless = isinstance(error, AgentError) and error.permanent
-        if step.attempt >= Step.ATTEMPTS or hopeless:
+        is_last = step.attempt >= Step.ATTEMPTS or hopeless
+        if is_last and not can_do_without(step):
             envelopes.quarantine(envelope, step, error)
             return
-        step.postpone()
+        if not is_last:
+            step.postpone()
+    if is_last:
+        do_without(step, "fault", error)
+        return
     log.warning("step %s of %s will be tried again: %s", step.number, envelope.pk, step.error)
     events.publish(claim.stream, "error", role=claim.role, step=claim.number, attempt=claim.attempt)
+
+
+def can_do_without(step: Step) -> bool:
+    """Whether a turn can go on without what this step would give."""
+    agent = REGISTRY.get(Role(step.role))
+    return bool(agent and agent.absence)
+
+
+def do_without(step: Step, reason: str, error: Exception) -> bool:
+    """Have a turn go on without what a step would have given; `reason` is the agent's word for why.
+
+    False, and nothing changed, where it cannot, or somebody took or ended the step meanwhile.
+    """
+    agent = REGISTRY.get(Role(step.role))
+    if agent is None or agent.absence is None:
+        return False
+    token = uuid.uuid4()
+    # As a claim does it: of two who want it one gets it.
+    free = Step.objects.filter(pk=step.pk, status=step.status, lease_token=step.lease_token)
+    moment = now()
+    lease = {"lease_token": token, "lease_until": moment + Step.LEASE, "worker": WORKER}
+    if not free.update(status=Step.Status.RUNNING, started=step.started or moment, **lease):
+        return False
+    code = faults.record(error, role=step.role, envelope=step.envelope, step=step.number)
+    writes = agent.contract.checked(agent.absence(reason, code))
+    result = Result(writes, degraded=f"{reason}: {error}")
+    return finish(claim_of(step, token), Conclusion(result)) is not None
 
 
 def _locked(claim: Claim) -> tuple[Envelope, Step] | None:

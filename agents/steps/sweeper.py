@@ -20,10 +20,11 @@ from django.utils.module_loading import import_string
 from django.utils.timezone import now
 
 from agents import envelopes
+from agents.errors import AgentError
 from agents.llm.journal import lose_unheard
 from agents.models import Envelope, Step
-from agents.names import Role, Status
-from agents.steps import doorbell, events, presence
+from agents.names import SPECIALISTS, Role, Status
+from agents.steps import doorbell, events, model_context, presence, steps
 from agents.trace import queues, tally
 from knowledge import liveness
 from knowledge.identifiers import INGEST_QUEUE
@@ -36,6 +37,10 @@ UNHEARD_AFTER = timedelta(seconds=5)
 UNHEARD_IN_A_FULL_QUEUE_AFTER = timedelta(seconds=60)
 LOCK = 0x0D0CE27
 BATCH = 500
+
+
+class UntakenError(AgentError):
+    """Nobody took this step while there was time for it."""
 
 
 def run() -> None:
@@ -73,12 +78,13 @@ def plan_vectors() -> None:
 
 
 def sweep() -> dict[str, int]:
-    """Do one round; return how many steps were freed, turns ended and bells rung."""
+    """Do one round; return how often each duty was done."""
     with sole_sweeper() as sole:
         if not sole:
             return {}
         return {
             "expired": expire_overdue(),
+            "done without": do_without_late(),
             "freed": free_lost(),
             "calls lost": lose_unheard(),
             "rung": ring_unheard(),
@@ -106,6 +112,21 @@ def expire_overdue() -> int:
     return sum(_attempt(envelopes.expire, envelope_id) for envelope_id in ids)
 
 
+def do_without_late() -> int:
+    """Have analyses go on without the specialists that nobody took while there was time for them.
+
+    Those at work know by themselves when to stop.
+    """
+    late = Step.objects.filter(
+        role__in=SPECIALISTS,
+        status=Step.Status.READY,
+        envelope__status=Status.RUNNING,
+        envelope__deadline__lt=now() + model_context.for_the_answer(),
+    ).select_related("envelope")
+    without = partial(steps.do_without, reason="time", error=UntakenError())
+    return sum(_attempt(without, step) for step in late[:BATCH])
+
+
 def free_lost() -> int:
     """Make running steps ready again whose worker is gone; set aside those tried too often."""
     running = Step.objects.filter(status=Step.Status.RUNNING, envelope__status=Status.RUNNING)
@@ -127,12 +148,14 @@ def free(lost: Step) -> bool:
         step = rows.first()
         if envelope is None or envelope.ended or step is None:
             return False
-        if step.attempt >= Step.ATTEMPTS:
-            envelopes.quarantine(envelope, step, envelopes.LostError())
-        else:
+        if step.attempt < Step.ATTEMPTS:
             rows.update(status="ready", lease_token=None, lease_until=None, rung_at=now())
             transaction.on_commit(partial(_ring, step), robust=True)
-    return True
+            return True
+        if not steps.can_do_without(step):
+            envelopes.quarantine(envelope, step, envelopes.LostError())
+            return True
+    return steps.do_without(step, "fault", envelopes.LostError())
 
 
 def _attempt(duty: Callable[[Any], bool], subject: object) -> bool:
@@ -140,7 +163,7 @@ def _attempt(duty: Callable[[Any], bool], subject: object) -> bool:
     try:
         return duty(subject)
     except (Error, ValueError):
-        log.exception("the sweeper could not %s %s", duty.__name__, subject)
+        log.exception("the sweeper could not do its duty for %s: %r", subject, duty)
         return False
 
 

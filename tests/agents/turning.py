@@ -13,10 +13,19 @@ from tests.conftest import MEMORY
 
 def turn(text: str, **memory: Any) -> Envelope:
     """Return the envelope of a turn that begins with `text`, once it has ended."""
-    envelope = envelopes.start(
+    return gone_on(begun(text, **memory))
+
+
+def begun(text: str, **memory: Any) -> Envelope:
+    """Return the envelope of a turn that begins with `text`."""
+    return envelopes.start(
         MEMORY | {"text": text} | memory, conversation_id=uuid4(), message_id=uuid4()
     )
-    while step := next(iter(ready(envelope)), None):
+
+
+def gone_on(envelope: Envelope, until: Role | None = None) -> Envelope:
+    """Return the envelope once its turn has ended, or this role is to work."""
+    while (step := next(iter(ready(envelope)), None)) and step.role != until:
         role = Role(step.role)
         perform_one_by_one(role, route if role is Role.MANAGER else run_agent)
     envelope.refresh_from_db()
