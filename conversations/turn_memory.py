@@ -297,9 +297,14 @@ def _last_on_a_route(envelope: Envelope) -> str:
 
 
 def last_agent(envelope: Envelope) -> str:
-    """Return the role whose words ended the turn; the manager has none of its own."""
+    """Return the role whose words ended the turn; the manager has none of its own.
+
+    What an analysis found, the orchestrator alone says, whoever has read it after.
+    """
     steps = envelope.steps.exclude(role=Role.MANAGER).filter(status="done").order_by("-number")
-    return steps.values_list("role", flat=True).first() or ""
+    role = steps.values_list("role", flat=True).first() or ""
+    is_analysis = envelope.payload.get("route") == Route.ANALYSIS
+    return Role.ORCHESTRATOR.value if role == Role.QUALITY and is_analysis else role
 
 
 def _open_question(payload: dict[str, Any]) -> dict[str, Any]:

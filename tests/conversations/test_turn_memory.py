@@ -107,6 +107,7 @@ def spoken(
         (Role.CLARIFICATION, Status.AWAITING_USER, "fallback", "quality"),
         (Role.SEARCH, Status.CANCELLED, "documentation", "quality"),
         (Role.RESPONSE, Status.COMPLETED, "documentation", "response"),
+        (Role.QUALITY, Status.COMPLETED, "analysis", "orchestrator"),
         (Role.FALLBACK, Status.COMPLETED, "fallback", "fallback"),
     ],
 )

@@ -71,6 +71,7 @@ def test_a_route_that_is_not_enabled_is_not_taken() -> None:
         ("quality", DOCUMENTATION),
         ("documentation", DOCUMENTATION),
         ("billing", BILLING),
+        ("orchestrator", Route.ANALYSIS),
         ("fallback", None),
         ("clarification", None),
         ("command", None),
