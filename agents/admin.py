@@ -28,8 +28,14 @@ from agents.tools.tool import ToolOutcome
 from agents.trace.breakdown import breakdown
 from agents.trace.metrics import overview
 from agents.trace.queues import LATE_SECONDS
-from agents.trace.tool_use import runs_by_step, tool_figures
-from agents.trace.trace import judged_requirements, plan_steps, search_rounds, timeline
+from agents.trace.tool_use import role_figures, runs_by_step, tool_figures, trajectory
+from agents.trace.trace import (
+    judged_requirements,
+    plan_steps,
+    search_rounds,
+    specialists_found,
+    timeline,
+)
 from agents.trace.usage import PARTS, calls_of, figures, usage_of_calls
 from knowledge.providers import parse_model_name, provider_names
 from knowledge.read_only_admin import RecordAdmin, pretty
@@ -44,6 +50,8 @@ STATUS_COLOURS: dict[str, str] = {
     Status.FAILED: "danger",
 }
 FIGURES_WINDOW = timedelta(days=30)
+# Of what a tool gave, so much is shown beside a step; the page of its call has it whole.
+SHOWN = 400
 
 
 @admin.register(Envelope)
@@ -67,7 +75,7 @@ class EnvelopeAdmin(RecordAdmin):
 
     def record(self, row: Any) -> dict[str, Any]:
         """Return the turn with its steps drawn and its payload as text."""
-        calls = list(calls_of(row.pk).defer("request", "reply"))
+        calls = list(calls_of(row.pk).defer("request"))
         steps = list(row.steps.all())
         spans = timeline(row, steps, calls)
         citations = row.payload.get("citations_used") or ()
@@ -76,9 +84,21 @@ class EnvelopeAdmin(RecordAdmin):
             "row": row,
             "question": row.memory.get("text", ""),
             "plan": plan_steps(row),
+            "estimate": (row.payload.get("analysis_plan") or {}).get("estimate"),
             "requirements": judged_requirements(row.payload),
+            "found": specialists_found(row.payload),
             "spans": [
-                (span, pretty(span.step.output) if span.step.output else "", runs[span.step.number])
+                {
+                    "span": span,
+                    "wrote": pretty(span.step.output) if span.step.output else "",
+                    "runs": runs[span.step.number],
+                    "trajectory": [
+                        each | {"seen": Truncator(pretty(each.get("result"))).chars(SHOWN)}
+                        for each in trajectory(
+                            [mark.call for mark in span.marks], runs[span.step.number]
+                        )
+                    ],
+                }
                 for span in spans
             ],
             "reply": html(row.payload.get("response") or ""),
@@ -243,7 +263,7 @@ class ModelCallAdmin(RecordAdmin):
 
 @admin.register(ToolRun)
 class ToolRunAdmin(RecordAdmin):
-    """Tool calls: what was given, what came back whole, and how often each tool fails."""
+    """Tool calls: what was given, what came back whole, and how often each tool and role fails."""
 
     record_template = "agents/tool_run.html"
     list_before_template = "agents/tool_figures.html"  # type: ignore[assignment]  # Unfold: None
@@ -263,8 +283,9 @@ class ToolRunAdmin(RecordAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """Show the figures of each tool above the calls."""
-        context: Any = {"tool_figures": tool_figures(now() - FIGURES_WINDOW)}
+        """Show the figures of each tool and role above the calls."""
+        since = now() - FIGURES_WINDOW
+        context: Any = {"figures": {"Tool": tool_figures(since), "Role": role_figures(since)}}
         return super().changelist_view(request, context | (extra_context or {}))
 
     def record(self, row: Any) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class AgentComplete(EventShape):
     mode: str
     trajectory: list[ToolUse] = Field(default_factory=list)
     plan: list[list[str]] = Field(default_factory=list)
-    estimate: Estimate | None = None  # of what the plan may come to at most
+    estimate: Estimate | None = None  # of what the plan may come to
 
 
 class ToolCallStart(OfRole):

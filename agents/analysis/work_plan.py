@@ -102,5 +102,10 @@ def estimated(plan: Plan, choices: Mapping[str, Choice]) -> Plan:
             continue
         spent = use.input_tokens * float(prices[0]) + use.output_tokens * float(prices[1])
         cost += spent / 1_000_000
-    estimate = Estimate(calls=calls, tokens=tokens, cost=None if cost is None else round(cost, 6))
+    estimate = Estimate(
+        calls=calls,
+        tokens=tokens,
+        cost=None if cost is None else round(cost, 6),
+        is_guess=any(use.is_guess for use in usual_use.values()),
+    )
     return plan.model_copy(update={"estimate": estimate})

@@ -151,6 +151,7 @@ class Habit:
     calls: int = 4
     input_tokens: int = 12_000
     output_tokens: int = 1_600
+    is_guess: bool = True
 
 
 def habits(roles: Sequence[str]) -> dict[str, Habit]:
@@ -168,7 +169,10 @@ def habits(roles: Sequence[str]) -> dict[str, Habit]:
     try:
         known = {
             row["role"]: Habit(
-                *(round((row[name] or 0) / row["steps"]) for name in ("calls", "read", "written"))
+                round(row["calls"] / row["steps"]),
+                round((row["read"] or 0) / row["steps"]),
+                round((row["written"] or 0) / row["steps"]),
+                is_guess=False,
             )
             for row in sums.order_by()
         }

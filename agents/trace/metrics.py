@@ -31,7 +31,7 @@ from agents.trace.queues import (
     outages,
     silences,
 )
-from agents.trace.tool_use import tool_figures
+from agents.trace.tool_use import role_figures, tool_figures
 from knowledge.models import Ingest
 
 
@@ -46,6 +46,7 @@ class Overview:
     turns_limit: int
     turns_limit_per_key: int
     tools: list[dict[str, Any]] = field(default_factory=list)  # see `tool_figures`
+    callers: list[dict[str, Any]] = field(default_factory=list)  # the same by role
     window_seconds: int = int(WINDOW.total_seconds())
 
     @property
@@ -83,6 +84,7 @@ def overview() -> Overview:
         turns_limit=settings.MAX_TURNS,
         turns_limit_per_key=settings.MAX_TURNS_PER_KEY,
         tools=tool_figures(now() - WINDOW),
+        callers=role_figures(now() - WINDOW),
     )
 
 
@@ -102,7 +104,7 @@ class OverviewCollector(Collector):
             return [servers]
         servers.add_metric(["postgresql"], 1)
         servers.add_metric(["redis"], int(state.redis))
-        present = (*_of_turns(state), *_of_queues(state.queues), *_of_tools(state.tools))
+        present = (*_of_turns(state), *_of_queues(state.queues), *_of_tools(state))
         return [servers, *present, *counted]
 
 
@@ -160,26 +162,45 @@ def _of_ingests() -> Metric:
     return jobs
 
 
-def _of_tools(rows: list[dict[str, Any]]) -> Iterator[Metric]:
-    calls = GaugeMetricFamily(
-        "docent_recent_tool_calls",
-        "Calls of tools in the last 15 minutes.",
-        labels=["tool", "outcome"],
-    )
-    rate = GaugeMetricFamily(
-        "docent_recent_tool_failure_rate", "Failures among them, from 0 to 1.", labels=["tool"]
-    )
+RATES = {
+    "failure": "Calls that did not go well",
+    "hallucination": "Calls of tools that there are not, or that the role may not call,",
+    "validation": "Calls with wrong arguments",
+}
+
+
+def _of_tools(state: Overview) -> Iterator[Metric]:
     seconds = GaugeMetricFamily(
         "docent_recent_tool_seconds", "Time that tools took.", labels=["tool", "quantile"]
     )
-    for row in rows:
-        for outcome in ToolOutcome:
-            calls.add_metric([row["name"], outcome], row[f"{outcome}_calls"])
-        rate.add_metric([row["name"]], row["failure_rate"])
+    for row in state.tools:
         for quantile, figure in (("0.5", "p50_seconds"), ("0.95", "p95_seconds")):
             if row[figure] is not None:
                 seconds.add_metric([row["name"], quantile], row[figure])
-    yield from (calls, rate, seconds)
+    yield seconds
+    yield from _of_tool_calls("docent_recent_tool", "tool", state.tools)
+    yield from _of_tool_calls("docent_recent_role_tool", "role", state.callers)
+
+
+def _of_tool_calls(prefix: str, label: str, rows: list[dict[str, Any]]) -> Iterator[Metric]:
+    """Yield the calls of tools by their outcome, and the rates, by tool or by role."""
+    calls = GaugeMetricFamily(
+        f"{prefix}_calls",
+        f"Calls of tools in the last 15 minutes, by {label}.",
+        labels=[label, "outcome"],
+    )
+    rates = {
+        name: GaugeMetricFamily(
+            f"{prefix}_{name}_rate", f"{about} among them, from 0 to 1.", labels=[label]
+        )
+        for name, about in RATES.items()
+    }
+    for row in rows:
+        for outcome in ToolOutcome:
+            calls.add_metric([row["name"], outcome], row[f"{outcome}_calls"])
+        for name, family in rates.items():
+            family.add_metric([row["name"]], row[f"{name}_rate"])
+    yield from (calls, *rates.values())
 
 
 def _gauge(name: str, about: str, value: float) -> Metric:

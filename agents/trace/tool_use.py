@@ -1,4 +1,4 @@
-"""Tool use: what tools did in a turn, and how often the calls of each come to nothing."""
+"""Tool use: what tools did in a turn, and how often calls come to nothing, by tool and by role."""
 
 import uuid
 from collections import defaultdict
@@ -42,6 +42,14 @@ def tool_figures(since: datetime) -> list[dict[str, Any]]:
     unknown = runs.exclude(tool__in=TOOLS).aggregate(**FIGURES)
     rows.sort(key=lambda row: row["name"])
     return [*rows, _row(UNKNOWN, unknown)] if unknown["calls"] else rows
+
+
+def role_figures(since: datetime) -> list[dict[str, Any]]:
+    """Return such a row for each role whose model or rules had tools called since then."""
+    runs = ToolRun.objects.filter(created__gte=since).order_by()
+    by_role: Any = runs.values("role").annotate(**FIGURES)
+    rows = [_row(each.pop("role"), each) for each in by_role]
+    return sorted(rows, key=lambda row: str(row["name"]))
 
 
 def _row(name: str, figures: dict[str, Any]) -> dict[str, Any]:

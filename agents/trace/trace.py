@@ -21,6 +21,10 @@ PASSAGE = (
 )  # fmt: skip
 
 
+# Lists of specialists that make up the checklist with its verdicts.
+CHECKLIST = frozenset({"requirements", "verdicts"})
+
+
 def plan(payload: Payload) -> dict[str, Any]:
     """Return what essence and router decided: what is looked for, where, and how it is answered."""
     names = (
@@ -79,6 +83,37 @@ def judged_requirements(payload: Payload) -> list[dict[str, Any]]:
         shown = [evidence[name] for name in verdict["evidence"] if name in evidence]
         rows.append(each | {**verdict, "shown": shown})
     return rows
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one specialist gave, as it is shown to people, beside the checklist."""
+
+    role: str
+    output: dict[str, Any]  # as `agents.analysis.shapes.Output` has it
+    items: list[tuple[str, dict[str, Any], list[dict[str, Any]]]]  # list, values, passages
+
+
+def specialists_found(payload: Payload) -> list[Found]:
+    """Return what each specialist gave; what `judged_requirements` has is left out."""
+    evidence = payload.get("evidence") or {}
+    return [
+        Found(
+            role,
+            output,
+            [
+                (
+                    name,
+                    {key: value for key, value in item.items() if key != "evidence"},
+                    [evidence[each] for each in item["evidence"] if each in evidence],
+                )
+                for name, items in output["result"].items()
+                if isinstance(items, list) and name not in CHECKLIST
+                for item in items
+            ],
+        )
+        for role, output in (payload.get("agent_outputs") or {}).items()
+    ]
 
 
 def search_rounds(steps: Sequence[Step], payloads: Sequence[Payload]) -> list[dict[str, Any]]:

@@ -42,6 +42,8 @@ class Command(BaseCommand):
             f"Turn {turn['turn_id']}: {turn['status']} in {turn['seconds']} s, {turn['mode']}"
         )
         console.print(Text(f"Plan: {_line(turn['plan'])}"))
+        if turn["analysis"]:
+            console.print(Text(_analysis(turn["analysis"])))
         for line in _steps(turn["steps"], full=full):
             console.print(line)
         for search in turn["iterations"]:
@@ -80,8 +82,19 @@ def _steps(steps: list[dict[str, Any]], *, full: bool) -> Iterator[RenderableTyp
         yield _below(_wrote(step["wrote"], full=full), "" if step["mode"] else "dim")
         for call in step["model_calls"]:
             yield _below(f"↳ {_call(call)}", "cyan")
-        for tool in step["tool_calls"]:
-            yield _below(f"⚒ {_tool(tool, full=full)}", "magenta")
+        yield from _trajectory(step, full=full)
+
+
+def _trajectory(step: dict[str, Any], *, full: bool) -> Iterator[RenderableType]:
+    """What a model thought, what it had tools do, and what these gave; calls by rules come last."""
+    tools = iter(step["tool_calls"])
+    for each in step["trajectory"]:
+        if each["kind"] == "thought":
+            yield _below(f"✎ {_cut(each['text'], full=full)}", "italic")
+        elif each["kind"] == "action":
+            yield _below(f"⚒ {_tool(next(tools), full=full)}", "magenta")
+    for tool in tools:
+        yield _below(f"⚒ {_tool(tool, full=full)}", "magenta")
 
 
 def _below(text: str, style: str = "") -> RenderableType:
@@ -108,12 +121,26 @@ def _call(call: dict[str, Any]) -> str:
 
 def _tool(tool: dict[str, Any], *, full: bool) -> str:
     """One call of a tool in one line, and its result when everything is to be shown."""
-    given = _text(tool["arguments"])
-    given = given if full or len(given) <= TEXT_LENGTH else given[:TEXT_LENGTH] + "…"
+    given = _cut(_text(tool["arguments"]), full=full)
     parts = [f"{tool['tool']} {given}", f"{tool['outcome']} after {_ms(tool['seconds'])} ms"]
     parts += ["done before"] if tool["repeats"] else []
     parts += [tool["error"]] if tool["error"] else []
-    return " · ".join(parts) + (f"\n{_text(tool['result'])}" if full else "")
+    seen = _text(tool["result"]) if tool["result"] else ""
+    return " · ".join(parts) + (f"\n→ {_cut(seen, full=full)}" if seen else "")
+
+
+def _analysis(analysis: dict[str, Any]) -> str:
+    """Who worked on an analysis, what that was expected to cost, and what could not be done."""
+    plan = analysis["plan"]
+    steps = " → ".join(" + ".join(step) for step in plan["steps"]) or "nobody"
+    lines = [f"Analysis ({plan['query_type']}, complexity {plan['complexity_score']}): {steps}"]
+    if estimate := plan["estimate"]:
+        cost = "price unknown" if estimate["cost"] is None else f"{estimate['cost']:.6f} USD"
+        basis = "a guess" if estimate.get("is_guess") else "as such steps came to lately"
+        expected = f"{estimate['calls']} calls, {estimate['tokens']:,} tokens, {cost}"
+        lines.append(f"    expected: {expected}, {basis}")
+    lines += [f"    not done: {_line(each)}" for each in analysis["shortcomings"] or ()]
+    return "\n".join(lines)
 
 
 def _search(search: dict[str, Any], *, full: bool) -> str:
@@ -157,10 +184,11 @@ def _line(values: dict[str, Any]) -> str:
 
 def _wrote(values: dict[str, Any], *, full: bool) -> str:
     texts = {name: _text(value) for name, value in (values if full else _not_empty(values)).items()}
-    return "\n".join(
-        f"{name}: {text if full or len(text) <= TEXT_LENGTH else text[:TEXT_LENGTH] + '…'}"
-        for name, text in texts.items()
-    )
+    return "\n".join(f"{name}: {_cut(text, full=full)}" for name, text in texts.items())
+
+
+def _cut(text: str, *, full: bool) -> str:
+    return text if full or len(text) <= TEXT_LENGTH else text[:TEXT_LENGTH] + "…"
 
 
 def _not_empty(values: dict[str, Any]) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 import json
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from agents.analysis.work_plan import Proposal
 from agents.models import Envelope, ToolRun
-from agents.names import ANALYSTS, Role, Route, Status
+from agents.names import Route, Status
 from agents.tools.tool import TOOLS, ToolOutcome
 from agents.trace.replay import Changes, Replay
 from agents.trace.trace import judged_requirements, plan_steps, trace
@@ -24,52 +24,12 @@ from assistant.lab.model_server import Call, Response
 from assistant.lab.scripted_analysis import CZECH, ENGLISH, Case
 from assistant.lab.scripted_tools import asks, want
 from conversations.services import longest_wait
-from knowledge import ingestion
+from tests.agents.analysis.analysing import analysed, asked, given, learn, play
 from tests.agents.turning import turn
 from tests.sensible import Sensible
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ROUTES = ["documentation", "analysis"]
 ONE = [["extractor"]]
-
-
-@pytest.fixture
-def analysts(sensible: Sensible, settings: Settings, tmp_path: Path) -> Sensible:
-    """Models on the open route, and the documents of both cases in a collection each."""
-    settings.ROUTES = ROUTES
-    choice = settings.MODELS[Role.RESPONSE]
-    settings.MODELS = settings.MODELS | {
-        role.value: replace(choice, timeout=5.0, max_tokens=4000) for role in ANALYSTS
-    }
-    learn(ENGLISH, tmp_path)
-    play(sensible, ENGLISH)
-    return sensible
-
-
-def learn(case: Case, folder: Path) -> None:
-    for name, text in case.pages().items():
-        (folder / name).write_text(text, encoding="utf-8")
-    ingestion.ingest(ingestion.find([folder]), collection=case.language)
-
-
-def play(models: Sensible, case: Case, steps: list[list[str]] | None = None) -> None:
-    for prompt, reply in scripted_analysis.replies(case, steps).items():
-        models.says(prompt, reply)
-
-
-def analysed(case: Case = ENGLISH) -> Envelope:
-    return turn(case.question, collections=[case.language])
-
-
-def asked(models: Sensible) -> list[str]:
-    """The prompts of the route that were sent, in order."""
-    names = {*map(str, ANALYSTS), "synthesis", "form"}
-    return [call.prompt for call in models.server.ledger if call.prompt in names]
-
-
-def given(envelope: Envelope, role: str) -> dict[str, Any]:
-    result: dict[str, Any] = envelope.payload["agent_outputs"][role]["result"]
-    return result
 
 
 @pytest.mark.parametrize("case", [ENGLISH, CZECH], ids=["English", "Czech"])
@@ -128,8 +88,29 @@ def test_page_and_admin_show_the_plan_and_the_checklist(
         assert rule.text in shown
         assert f'class="status {rule.verdict}"' in shown
     assert "requirement_extractor + classifier" in shown
+    assert "Expected before it began" in shown
+    # A risk, with its passage; and what the extractor's model said when it called its tools.
+    assert "Keep them for ten years." in shown
+    assert "I look for what both say." in shown
     values = {"plan": plan_steps(envelope), "spans": [], "turn": envelope, "reply": {}}
     assert "compliance + risk_verifier" in render_to_string("conversations/steps.html", values)
+
+
+def test_the_terminal_shows_plan_estimate_and_trajectory(
+    analysts: Sensible, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play(analysts, ENGLISH, ONE)
+    envelope = analysed()
+    call_command("trace", str(envelope.pk))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Analysis (compliance, complexity 75): extractor" in shown
+    assert "a guess" in shown
+    assert "✎ I look for what both say." in shown
+    assert "⚒ search" in shown
+    assert '→ {"quality"' in shown
+    # The next one knows what such steps came to.
+    call_command("trace", str(analysed().pk))
+    assert "as such steps came to lately" in " ".join(capsys.readouterr().out.split())
 
 
 def test_an_analysis_has_a_time_of_its_own(analysts: Sensible, settings: Settings) -> None:

@@ -13,7 +13,7 @@ from django.utils.timezone import now
 from agents.llm.requests import ToolCall
 from agents.models import Envelope, ToolRun
 from agents.tools.toolbox import Toolbox
-from agents.trace.tool_use import tool_figures, used_tools
+from agents.trace.tool_use import role_figures, tool_figures, used_tools
 from agents.trace.trace import trace
 from conversations.answers import reply
 from tests.agents.tools.bench import Bench, laid_out, step_of, want
@@ -56,11 +56,24 @@ def test_each_tool_has_its_figures_and_made_up_names_have_them_together(turn: En
     assert tool_figures(now() + timedelta(hours=1)) == []
 
 
+def test_each_role_has_its_figures(turn: Envelope) -> None:
+    (row,) = role_figures(now() - timedelta(hours=1))
+    assert row["calls"] == 6
+    assert (row["hallucination_calls"], row["validation_calls"]) == (1, 1)
+    assert row["hallucination_rate"] == row["validation_rate"] == pytest.approx(1 / 6)
+    assert role_figures(now() + timedelta(hours=1)) == []
+
+
 def test_prometheus_reads_them(client: Client, turn: Envelope) -> None:
     values = samples(client)
     assert values["docent_recent_tool_calls", "ok", "refund"] == 2
     assert values["docent_recent_tool_calls", "hallucination", "(unknown)"] == 1
     assert values["docent_recent_tool_failure_rate", "look"] == 0.5
+    assert values["docent_recent_tool_validation_rate", "look"] == 0.5
+    assert values["docent_recent_tool_hallucination_rate", "(unknown)"] == 1
+    assert values["docent_recent_role_tool_calls", "ok", "evaluator"] == 3
+    rate = values["docent_recent_role_tool_hallucination_rate", "evaluator"]
+    assert rate == pytest.approx(1 / 6)
     assert "fly_away" not in client.get("/metrics").content.decode()
 
 
