@@ -299,6 +299,7 @@ MEMORY: dict[str, Any] = {
     "refund_form": RefundForm | None,
     "billing_case_id": str,  # of the refund case that was opened last; empty: none was
     "collections": list[str],  # empty: every collection
+    "documents": list[str],  # ids of the only ones to look into; empty: all of the collections
     "languages": list[str],  # of the documents, as tags; empty: every language
     "audience": str,  # that documents are for; empty: for everybody
     "offers": list[str],  # titles of documents, for when nothing was searched

@@ -362,6 +362,7 @@ class Phrase(StrEnum):
     VERDICT_COMPLIANT = "met"
     VERDICT_GAP = "nothing found that meets it"
     VERDICT_VIOLATION = "said or done otherwise"
+    DOES_IT_COMPLY = "Does “{title}” comply with “{requirement}”?"
 
     FALLBACK = "I can't help with that myself."
     ROUTE_DOCUMENTATION = "Ask a question about the documents"

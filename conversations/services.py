@@ -72,6 +72,7 @@ class Filters:
 
     languages: Sequence[str] = ()  # tags such as "de" or "pt-BR"
     audience: str = ""
+    documents: Sequence[str] = ()  # ids of the only ones
 
     def __post_init__(self) -> None:
         """Refuse what no document can have."""
@@ -91,6 +92,7 @@ class Brought:
 
     said: Sequence[tuple[Message.Author, str]] = ()  # before, oldest first
     tone: str = ""  # how it wishes to be answered
+    route: Route | None = None  # the only one it may take; None: those of its assistant
 
 
 NOTHING = Brought()
@@ -143,7 +145,7 @@ def ask(
         memory = recall(
             conversation, text, key=asker.key, assistant=answering, audience=audience, bound=bound
         )
-        memory |= _for_this_message(memory, filters, brought.tone)
+        memory |= _for_this_message(memory, filters, brought)
         key = idempotency_key or None
         message = conversation.message(Message.Author.USER, text, idempotency_key=key)
         return _begin(conversation, message, memory)
@@ -184,14 +186,17 @@ def _refuse_foreign(asker: Asker, session: str) -> None:
             raise OtherDocuments
 
 
-def _for_this_message(memory: dict[str, Any], filters: Filters, tone: str) -> dict[str, Any]:
-    """What holds for one message: its languages, and a wish for the tone beside the assistant's."""
-    own: dict[str, Any] = {"languages": [as_language(tag) for tag in filters.languages]}
-    if not tone:
-        return own
+def _for_this_message(memory: dict[str, Any], filters: Filters, brought: Brought) -> dict[str, Any]:
+    """What holds for one message: its documents, and its wishes beside the assistant's."""
+    languages = [as_language(tag) for tag in filters.languages]
+    own: dict[str, Any] = {"languages": languages, "documents": list(filters.documents)}
     assistant: Persona = memory.get("assistant") or Persona()
-    both = " ".join(filter(None, (assistant.tone, tone)))
-    return own | {"assistant": assistant.model_copy(update={"tone": both})}
+    changes: dict[str, Any] = {}
+    if brought.tone:
+        changes["tone"] = " ".join(filter(None, (assistant.tone, brought.tone)))
+    if brought.route:
+        changes["routes"] = [brought.route]
+    return own | {"assistant": assistant.model_copy(update=changes)} if changes else own
 
 
 def _refuse_unready(

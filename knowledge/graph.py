@@ -117,16 +117,17 @@ def graph_search(
     collections: Sequence[str] = (),
     languages: Sequence[str] = (),
     audience: str = "",
+    documents: Sequence[str] = (),
     at: date | None = None,
     limit: int = LIMIT,
 ) -> list[FoundRelation]:
     """Return at most `limit` relations of the things that are asked for.
 
     `query` is a question, whose words are looked up among all names, or a list of names.
-    `collections`, `languages` and `audience` are as for `knowledge.search`; `at` leaves out what
-    does not hold on that day. Raises UnknownCollection.
+    `collections`, `languages`, `audience` and `documents` are as for `knowledge.search`; `at`
+    leaves out what does not hold on that day. Raises UnknownCollection.
     """
-    scope = scope_of(collections, languages, audience)
+    scope = scope_of(collections, languages, audience, documents)
     is_question = isinstance(query, str)
     values: dict[str, Any] = scope.values | {
         "collections": scope.collections,

@@ -51,7 +51,7 @@ TINY = {
 }
 # Why what one module needs for one name is a module of its own.
 LONELY = {
-    "agents.analysis.obligation_list": "an answer of its own, without a model",
+    "agents.analysis.compliance": "a role",
     "agents.admin": "Django looks for it",
     "agents.billing.rest": "a system of billing that a setting names",
     "agents.documentation.streaming": "what may be shown while a model writes",

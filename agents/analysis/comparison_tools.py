@@ -189,6 +189,7 @@ def graph_search(arguments: Asked, caller: Caller) -> Finding:
             collections=caller.collections,
             languages=caller.languages,
             audience=caller.audience,
+            documents=caller.documents,
             at=day,
             limit=MOST_RELATIONS,
         )

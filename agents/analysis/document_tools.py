@@ -95,6 +95,8 @@ def documents_of(caller: Caller) -> QuerySet[Document]:
         documents = documents.filter(collection__name__in=caller.collections)
     else:
         documents = documents.filter(collection__only_by_name=False)
+    if caller.documents:
+        documents = documents.filter(pk__in=caller.documents)
     if caller.languages:
         spoken = Q(pk__in=[])
         for language in caller.languages:
@@ -128,14 +130,14 @@ def finding(passages: Sequence[Passage], **more: Any) -> Finding:
 def look_for(wanted: Wanted, caller: Caller, **levels: Any) -> SearchResult:
     """Search as the caller may. Raises RefusedArguments."""
     with in_reach():
-        documents = [document_named(wanted.document, caller).pk] if wanted.document else []
+        named = [document_named(wanted.document, caller).pk] if wanted.document else []
         return knowledge_search.search(
             wanted.query,
             collections=caller.collections,
             limit=wanted.limit,
             languages=caller.languages,
             audience=caller.audience,
-            documents=documents,
+            documents=named or caller.documents,
             spoken=surely(wanted.query),
             **levels,
         )

@@ -131,6 +131,7 @@ def _passages(reader: Caller, question: str) -> Iterator[Passage]:
             collections=reader.collections,
             languages=reader.languages,
             audience=reader.audience,
+            documents=reader.documents,
             spoken=surely(question),
             limit=READ,
         ).passages
@@ -161,7 +162,7 @@ def _matcher(
     reader: Caller, own: set[str], matched: int
 ) -> Callable[[str], tuple[list[Evidence], float | None]]:
     """Return what finds passages near to a sentence, in other documents than `own`."""
-    others: list[str] = []
+    others: Sequence[str] = reader.documents
     if not matched:
         return lambda _: ([], None)
     if own:

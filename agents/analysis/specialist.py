@@ -4,7 +4,7 @@ What fails is said in the output, with the passages found by then, and the other
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from agents.analysis.evidence import merged, named, of_runs
@@ -73,7 +73,7 @@ def declare(
     It stops without the output of the specialist that it `needs`. `judge` holds what its model gave
     to what the others did.
     """
-    prompt = Prompt(role.value, "question", "before", "passages", "schema")
+    prompt = prompt_of(role)
     shape = SHAPES[role]
 
     @llm_agent(
@@ -91,7 +91,10 @@ def declare(
             rounds=rounds,
             question=view.canonical_question,
             before=[Block(name, each.model_dump_json()) for name, each in before.items()],
-            passages=_shown(view.evidence.values()),
+            passages=[
+                told(each.id, f"{each.title} > {each.section}", each.text)
+                for each in list(view.evidence.values())[:MOST_SHOWN]
+            ],
             schema=json.dumps(schema_of(shape)),
         )
         known = merged(view.evidence, of_runs(answer.runs))
@@ -119,12 +122,14 @@ def _is_there(result: Given | None) -> bool:
     return isinstance(result, Checklist) and bool(result.requirements)
 
 
-def _shown(evidence: Iterable[Evidence]) -> list[Block]:
-    """The passages that others named, as a model sees them."""
-    return [
-        Block("passage", f"[{each.id}] {each.title} > {each.section}\n{excerpt(each.text)}")
-        for each in list(evidence)[:MOST_SHOWN]
-    ]
+def prompt_of(role: Role) -> Prompt:
+    """Return the prompt of a specialist."""
+    return Prompt(role.value, "question", "before", "passages", "schema")
+
+
+def told(name: str, place: str, text: str) -> Block:
+    """Return a passage that others named, as a model sees it under its id."""
+    return Block("passage", f"[{name}] {place}\n{excerpt(text)}")
 
 
 def _shaped(llm: Model, text: str, shape: type[G]) -> G:
@@ -136,7 +141,7 @@ def _shaped(llm: Model, text: str, shape: type[G]) -> G:
         return llm.ask(FORM, shape, problem=failure.problem, answer=text, schema=schema)
 
 
-def only_known(result: G, known: Mapping[str, Evidence]) -> tuple[G, int]:
+def only_known(result: G, known: Collection[str]) -> tuple[G, int]:
     """Return what a specialist gave without passages that no tool gave, and how many these were."""
     dropped, lists = 0, {}
     for name, items in result.lists():

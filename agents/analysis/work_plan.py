@@ -1,6 +1,6 @@
 """Plan: which specialists work on a question, in which order, and what that may cost."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from django.conf import settings
@@ -84,11 +84,16 @@ def _plan(analysis: Analysis, **more: Any) -> Plan:
 
 
 def estimated(plan: Plan, choices: Mapping[str, Choice]) -> Plan:
-    """Return the plan with what it may come to, as such steps did lately.
+    """Return the plan with what it may come to."""
+    return plan.model_copy(update={"estimate": estimate(plan.steps, choices)})
 
-    Its cost is None where the price of a model is not known.
+
+def estimate(steps: Sequence[Sequence[Role]], choices: Mapping[str, Choice]) -> Estimate:
+    """Return what the steps of a plan and its answer may come to, as such steps did lately.
+
+    The cost is None where the price of a model is not known.
     """
-    roles = [role for step in plan.steps for role in step] + [Role.ORCHESTRATOR]
+    roles = [role for step in steps for role in step] + [Role.ORCHESTRATOR]
     usual_use = habits(roles)
     calls = tokens = 0
     cost: float | None = 0.0
@@ -102,10 +107,9 @@ def estimated(plan: Plan, choices: Mapping[str, Choice]) -> Plan:
             continue
         spent = use.input_tokens * float(prices[0]) + use.output_tokens * float(prices[1])
         cost += spent / 1_000_000
-    estimate = Estimate(
+    return Estimate(
         calls=calls,
         tokens=tokens,
         cost=None if cost is None else round(cost, 6),
         is_guess=any(use.is_guess for use in usual_use.values()),
     )
-    return plan.model_copy(update={"estimate": estimate})

@@ -33,6 +33,7 @@ class Query(View):
     retrieval_k: int | None = None
     response_notes: list[str] = []
     collections: list[str] = []
+    documents: list[str] = []
     languages: list[str] = []
     audience: str = ""
     language: str = ""
@@ -67,6 +68,7 @@ def find(view: Query) -> Writes:
         alternative=view.refined_query,
         languages=view.languages,
         audience=view.audience,
+        documents=view.documents,
         # What could not be translated is as the user wrote it.
         spoken=ENGLISH if view.translation_confidence else view.spoken_language or view.language,
         reuse=f"{view.owner}/{view.user_id}",

@@ -1,36 +1,33 @@
 """Assessment: many requirements held against many documents, a row for each, kept as it comes.
 
-Without a model a row has the passages that are nearest, and how sure search is of them; a verdict
-takes a model. What is in the file already is not done again, so a batch can be stopped any time.
+Who makes the rows is told from outside: by rules a row has the passages that are nearest, and how
+sure search is of them; a verdict takes a model. What is in the file already is not done again, so
+a batch can be stopped any time.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from pydantic import ValidationError
 
 from agents.analysis.document_tools import documents_of
 from agents.analysis.evidence import of_passage
 from agents.analysis.obligations import checklist
-from agents.analysis.shapes import Evidence
+from agents.analysis.shapes import Evidence, Verdict
 from agents.attributes import Unit, Value
 from agents.errors import AgentError
-from agents.library.verdict import Verdict
 from agents.tools.tool import Caller
 from knowledge.language import surely
 from knowledge.models import Document
-from knowledge.search import SearchResult, search
+from knowledge.search import search
 
 PASSAGES = 5  # of a document that are read for a requirement
 LONGEST_REQUIREMENT = 1000  # characters
 MOST_REQUIREMENTS = 500
-LONGEST_QUOTE = 300
-# Says of a requirement what passages say of it; None where the model failed.
-Judge = Callable[[str, Sequence[str]], Verdict | None]
 Watch = Callable[[int, int], None]
 
 
@@ -38,8 +35,18 @@ class UnusableBatch(AgentError):
     """What a batch is to be made of cannot be used."""
 
 
+class Judged(Value):
+    """One requirement that an analysis found, and its verdict."""
+
+    requirement: str
+    section: str = ""
+    verdict: Verdict | Literal[""] = ""  # empty: nobody judged
+    explanation: str = ""
+    named: list[str] = []  # ids of the passages that show it
+
+
 class Row(Value):
-    """What one document says of one requirement."""
+    """What one document says of one requirement or question."""
 
     key: str  # of the document, its version, the requirement, and who judged
     requirement: str
@@ -47,21 +54,52 @@ class Row(Value):
     document_id: str
     title: str
     version: int
-    evidence: list[Evidence] = []  # the nearest first
-    certainty: Unit | None = (
-        None  # how likely the first is about it; None: only words were compared
-    )
-    verdict: str = ""  # empty: nobody judged
-    reason: str = ""
-    named: list[str] = []  # ids of the passages that tell so
+    evidence: list[Evidence] = []  # without a model the nearest first
+    certainty: Unit | None = None  # how likely the first is about it; None: nothing tells
+    turn: str = ""  # id of the turn that answered; empty: rules did
+    status: str = ""  # how that turn ended
+    answer: str = ""  # of that turn, in Markdown, with its sources
+    judged: list[Judged] = []
+
+    @property
+    def verdict(self) -> Verdict | Literal[""]:
+        """The gravest of its verdicts; empty where nobody judged."""
+        found = {each.verdict for each in self.judged}
+        order: tuple[Verdict, ...] = ("violation", "gap", "compliant")
+        return next((each for each in order if each in found), "")
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """What documents are held against."""
+    """What documents are held against: a sentence, or a question."""
 
     text: str
     source: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A row that is to be made."""
+
+    key: str
+    document: Document
+    requirement: Requirement
+
+    def row(self) -> Row:
+        """Return the row with nothing in it yet."""
+        return Row(
+            key=self.key,
+            requirement=self.requirement.text,
+            source=self.requirement.source,
+            document_id=self.document.pk,
+            title=self.document.title,
+            version=self.document.version,
+        )
+
+
+# Makes rows, in any order; those that came to nothing are made again by the next run.
+Made = Iterator[tuple[Row, bool]]  # and whether it came to something
+Maker = Callable[[Sequence[Cell]], Made]
 
 
 @dataclass
@@ -69,8 +107,8 @@ class Batch:
     """A batch under way, whose rows are lines of a file."""
 
     path: Path
-    judge: Judge | None = None
-    judge_name: str = ""  # the model; empty: none judges
+    maker: Maker
+    judge: str = ""  # who judges, and by what; another makes other rows
     rows: dict[str, Row] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -94,60 +132,55 @@ class Batch:
         watch: Watch | None = None,
     ) -> list[Row]:
         """Return a row for each document and requirement, in order; those missing are made."""
-        every = [(document, each) for document in documents for each in requirements]
-        found = []
-        for number, (document, requirement) in enumerate(every, start=1):
-            key = self.key(document, requirement)
-            row = self.rows.get(key)
-            if row is None:
-                row = self._made(key, document, requirement)
-                # Where the model failed, the next run asks again.
-                if row.verdict or not self.judge:
-                    self.rows[key] = row
-                    append(self.path, row)
-            found.append(row)
+        cells = self._cells(requirements, documents)
+        found = {key: self.rows[key] for key in cells.keys() & self.rows.keys()}
+        for row, is_done in self.maker(self.missing(requirements, documents)):
+            found[row.key] = row
+            if is_done:
+                self.rows[row.key] = row
+                append(self.path, row)
             if watch:
-                watch(number, len(every))
-        return found
+                watch(len(found), len(cells))
+        return [found[key] for key in cells]
+
+    def missing(
+        self, requirements: Sequence[Requirement], documents: Sequence[Document]
+    ) -> list[Cell]:
+        """Return what is still to be made."""
+        cells = self._cells(requirements, documents)
+        return [cell for key, cell in cells.items() if key not in self.rows]
+
+    def _cells(
+        self, requirements: Sequence[Requirement], documents: Sequence[Document]
+    ) -> dict[str, Cell]:
+        """Return what is asked for, each once, by its key."""
+        cells = (
+            Cell(self.key(document, each), document, each)
+            for document in documents
+            for each in requirements
+        )
+        return {cell.key: cell for cell in cells}
 
     def key(self, document: Document, requirement: Requirement) -> str:
-        """Return what tells a row apart: another version or model makes another."""
-        parts = [document.pk, document.version, requirement.text, self.judge_name]
+        """Return what tells a row apart: another version or judge makes another."""
+        parts = [document.pk, document.version, requirement.text, self.judge]
         return sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
-    def _made(self, key: str, document: Document, requirement: Requirement) -> Row:
-        result = nearest(document, requirement.text)
+
+def by_rules(cells: Sequence[Cell]) -> Made:
+    """Yield rows with the passages of the document that are nearest; nobody judges."""
+    for cell in cells:
+        text = cell.requirement.text
+        result = search(
+            text,
+            collections=[cell.document.collection.name],
+            documents=[cell.document.pk],
+            spoken=surely(text),
+            limit=PASSAGES,
+        )
         evidence = [of_passage(each) for each in result.passages]
-        row = Row(
-            key=key,
-            requirement=requirement.text,
-            source=requirement.source,
-            document_id=document.pk,
-            title=document.title,
-            version=document.version,
-            evidence=evidence,
-            certainty=result.stats.get("certainty"),
-        )
-        said = (
-            self.judge(requirement.text, [each.text for each in evidence]) if self.judge else None
-        )
-        if said is None:
-            return row
-        named = [evidence[place].id for place in said.places]
-        return row.model_copy(
-            update={"verdict": said.verdict, "reason": said.reason, "named": named}
-        )
-
-
-def nearest(document: Document, requirement: str) -> SearchResult:
-    """Return the passages of a document that are nearest to a requirement."""
-    return search(
-        requirement,
-        collections=[document.collection.name],
-        documents=[document.pk],
-        spoken=surely(requirement),
-        limit=PASSAGES,
-    )
+        found = {"evidence": evidence, "certainty": result.stats.get("certainty")}
+        yield cell.row().model_copy(update=found), True
 
 
 def requirements_of(path: Path) -> list[Requirement]:
@@ -193,10 +226,11 @@ def documents_in(collection: str) -> list[Document]:
     return found
 
 
-def lines_of(path: Path) -> Iterator[str]:
-    """Yield the lines of a file that are not blank; none where there is no file."""
-    if path.exists():
-        yield from (line for line in path.read_text("utf-8").splitlines() if line.strip())
+def lines_of(path: Path) -> Iterable[str]:
+    """Return the lines of a file that are not blank; none where there is no file."""
+    if not path.exists():
+        return []
+    return [line for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
 def append(path: Path, row: Row) -> None:
@@ -204,40 +238,3 @@ def append(path: Path, row: Row) -> None:
     cut = path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n")
     with path.open("a", encoding="utf-8") as file:
         file.write(("\n" if cut else "") + row.model_dump_json() + "\n")
-
-
-def as_markdown(rows: Iterable[Row], title: str) -> str:
-    """Return the report: a section for each document, with quotations under each requirement."""
-    lines = [f"# {title}", ""]
-    document = ""
-    for row in rows:
-        if row.document_id != document:
-            document = row.document_id
-            lines += [f"## {row.title} (version {row.version})", ""]
-        lines += [f"### {row.requirement}", ""]
-        lines += [f"From {row.source}.", ""] if row.source else []
-        lines += [f"{VERDICTS[row.verdict]} {row.reason}".strip(), ""]
-        for each in shown(row):
-            quote = " ".join(each.text.split())[:LONGEST_QUOTE]
-            lines += [f"> {quote}", ">", f"> {each.id}, {each.section or each.title}", ""]
-    return "\n".join(lines)
-
-
-VERDICTS: Mapping[str, str] = {
-    "Entailment": "The document says so.",
-    "Contradiction": "The document says otherwise.",
-    "NotMentioned": "The document does not mention it.",
-    "": "Nobody judged this; these passages are nearest.",
-}
-
-
-def shown(row: Row) -> list[Evidence]:
-    """Return the passages that a model named; without a verdict the three nearest."""
-    return (
-        [each for each in row.evidence if each.id in row.named] if row.verdict else row.evidence[:3]
-    )
-
-
-def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return the rows as JSON values."""
-    return [row.model_dump(mode="json", exclude={"key"}) for row in rows]

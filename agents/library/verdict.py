@@ -1,36 +1,43 @@
-"""Verdict: what a model says that passages say of a requirement; there is none without a model."""
+"""Verdict: what a model says that passages say of a requirement; there is none without a model.
+
+It is asked as the compliance agent asks it, without tools.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Literal
 
 from django.conf import settings
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
+from agents.analysis import shapes
+from agents.analysis.compliance import believed
+from agents.analysis.shapes import Checklist, Requirement, Verdicts
+from agents.analysis.specialist import only_known, prompt_of, told
 from agents.llm.journal import Subject
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure
+from agents.llm.schema import schema_of
 from agents.names import Role
-from prompts.prompt import Block, Prompt
+from prompts.prompt import Block
 
-PROMPT = Prompt("verdict", "requirement", "passages")
 # As ContractNLI calls them.
 Choice = Literal["Entailment", "Contradiction", "NotMentioned"]
 CHOICES: tuple[Choice, ...] = ("Entailment", "Contradiction", "NotMentioned")
+CALLED: Mapping[shapes.Verdict, Choice] = {
+    "compliant": "Entailment",
+    "violation": "Contradiction",
+    "gap": "NotMentioned",
+}
 
 
 class Verdict(BaseModel):
     """What passages say of a requirement, and which of them do."""
 
     verdict: Choice
-    passages: list[int] = Field(max_length=20)  # their numbers, from 1
-    reason: str = Field(max_length=600)
-
-    @property
-    def places(self) -> list[int]:
-        """The places of those passages, from 0."""
-        return [number - 1 for number in self.passages]
+    places: list[int]  # of the passages, from 0
+    reason: str = ""
 
 
 def model_name() -> str:
@@ -54,18 +61,35 @@ def judged(requirement: str, passages: Sequence[str]) -> Verdict | None:
 
 
 def judge(llm: Model, requirement: str, passages: Sequence[str]) -> Verdict:
-    """Return the model's verdict; numbers of passages that there are not are left out.
-
-    Raises ModelFailure.
-    """
-    blocks = [
-        Block("passage", text, {"number": str(number)})
-        for number, text in enumerate(passages, start=1)
-    ]
-    said = llm.ask(PROMPT, Verdict, requirement=requirement, passages=blocks)
-    known = [each for each in dict.fromkeys(said.passages) if 1 <= each <= len(passages)]
-    # What no passage bears is not mentioned, whatever the model calls it.
-    choice: Choice = said.verdict if known else "NotMentioned"
-    return said.model_copy(
-        update={"passages": known if choice != "NotMentioned" else [], "verdict": choice}
+    """Return the model's verdict; what no passage bears is not mentioned. Raises ModelFailure."""
+    places = {f"p{place:08x}": place for place in range(len(passages))}
+    checklist = Checklist(
+        summary="",
+        target="",
+        requirements=[
+            Requirement(
+                id="REQ-001",
+                requirement=requirement,
+                source_section="",
+                severity="mandatory",
+                applicability="",
+                target="",
+                evidence=[],
+            )
+        ],
+    )
+    said = llm.ask(
+        prompt_of(Role.COMPLIANCE),
+        Verdicts,
+        question=requirement,
+        before=[Block(Role.REQUIREMENT_EXTRACTOR, checklist.model_dump_json())],
+        passages=[told(name, "", passages[place]) for name, place in places.items()],
+        schema=json.dumps(schema_of(Verdicts)),
+    )
+    known, _ = only_known(said, places)
+    (found,) = believed(known, {Role.REQUIREMENT_EXTRACTOR: checklist}).verdicts
+    return Verdict(
+        verdict=CALLED[found.verdict],
+        places=[] if found.verdict == "gap" else [places[name] for name in found.evidence],
+        reason=found.explanation,
     )

@@ -62,6 +62,7 @@ class Caller:
     user_id: str = ""
     turn_id: str = ""
     collections: tuple[str, ...] = ()  # that may be searched; empty: every one
+    documents: tuple[str, ...] = ()  # ids of the only ones; empty: all of the collections
     languages: tuple[str, ...] = ()
     audience: str = ""
     # The same whenever this call is made again, and of no other: for systems that do once what

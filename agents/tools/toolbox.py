@@ -290,6 +290,7 @@ def caller(role: str, turn: uuid.UUID, payload: Mapping[str, Any]) -> Caller:
         owner=payload.get("owner", ""),
         user_id=payload.get("user_id", ""),
         collections=tuple(payload.get("collections", ())),
+        documents=tuple(payload.get("documents", ())),
         languages=tuple(payload.get("languages", ())),
         audience=payload.get("audience", ""),
     )

@@ -172,3 +172,22 @@ def test_a_model_reads_every_passage_under_its_id_and_none_can_begin_another(she
     assert OLD["Payment"] in as_told(
         use("search", caller(), query="royalty within 30 days", limit=9).value
     )
+
+
+def test_a_turn_that_is_bound_to_documents_sees_no_others(shelf: Any) -> None:
+    old, new = shelf
+    bound = caller(documents=(old.pk,), turn_id=turn())
+    for tool in FINDING:
+        found = use(tool, bound, query="royalties are paid in January and July", limit=10)
+        assert {each["title"] for each in found.value["passages"]} <= {"Old agreement"}
+    listed = use("get_document_list", bound).value
+    assert [each["title"] for each in listed["documents"]] == ["Old agreement"]
+    for tool, arguments in (
+        ("get_document_info", {"document": new.pk}),
+        ("search", {"query": "royalty", "document": "New agreement"}),
+        ("compare_documents", {"first": old.pk, "second": new.pk}),
+    ):
+        with pytest.raises(RefusedArguments, match="There is no document"):
+            use(tool, bound, **arguments)
+    defined = use("definition_aligner", bound, term="Royalty").value["definitions"]
+    assert {each["document"] for each in defined} == {"Old agreement"}

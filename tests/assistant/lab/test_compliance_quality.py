@@ -60,10 +60,8 @@ def test_evidence_is_found_in_its_own_contract_and_verdicts_are_compared(tmp_pat
         asked.append(passages)
         if "Bicycles" in requirement:
             return None
-        named = [
-            n for n, each in enumerate(passages, 1) if "rent" in each and "rent" in requirement
-        ]
-        return Verdict(verdict="Entailment", passages=named, reason="so")
+        named = [n for n, each in enumerate(passages) if "rent" in each and "rent" in requirement]
+        return Verdict(verdict="Entailment" if named else "NotMentioned", places=named)
 
     figures = compliance_quality.evaluate(contracts, collection, says)
     assert len(asked) == 6
@@ -76,22 +74,30 @@ def test_evidence_is_found_in_its_own_contract_and_verdicts_are_compared(tmp_pat
     assert compliance_quality.table(figures)
 
 
+def ruled(verdict: str, *evidence: str) -> Response:
+    """Return what the compliance agent's model says of the one requirement."""
+    said = {"requirement_id": "REQ-001", "verdict": verdict, "evidence": list(evidence)}
+    return shaped(
+        summary="", verdicts=[said | {"explanation": "so", "confidence": 0.9}], clashes=[]
+    )
+
+
 def test_a_verdict_names_passages_that_there_are_and_is_paid_once(
     models: Scripted, settings: Settings
 ) -> None:
     choice = models.model(Role.COMPLIANCE).choice
     settings.MODELS = settings.MODELS | {Role.COMPLIANCE: choice}
-    models.says("verdict", shaped(verdict="Entailment", passages=[2, 7, 0, 2], reason="so"))
+    models.says("compliance", ruled("compliant", "p00000001", "p00000007", "p00000001"))
     for _ in range(2):
         found = judged("It is heated.", SPANS)
         assert found is not None
         assert (found.verdict, found.places) == ("Entailment", [1])
     assert len(models.server.prompts()) == 1
-    models.says("verdict", shaped(verdict="Contradiction", passages=[9], reason="so"))
+    models.says("compliance", ruled("violation", "p00000009"))
     other = judged("It is cold.", SPANS)
     assert other is not None
     assert (other.verdict, other.places) == ("NotMentioned", [])
-    models.says("verdict", Response(status=401))
+    models.says("compliance", Response(status=401))
     assert judged("It is dark.", SPANS) is None
 
 
