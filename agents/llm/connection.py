@@ -58,7 +58,8 @@ class Unconnected(AgentError):
 def connected(name: str, address: str = "", key: str = "") -> Provider:
     """Return the provider of that name as it will be set; what is left out is as it is now.
 
-    An address without a name gets that of its host. Raises Unconnected.
+    An address without a name gets that of its host. A key that is set goes to no other address
+    than the one it is set for: who may connect providers must not read it. Raises Unconnected.
     """
     name = name.strip().lower() or name_of(address)
     if not NAME.match(name):
@@ -67,6 +68,8 @@ def connected(name: str, address: str = "", key: str = "") -> Provider:
         )
     given = {name.upper() + BASE_URL: address.strip(), name.upper() + API_KEY: key.strip()}
     environment = os.environ | {variable: value for variable, value in given.items() if value}
+    if not key.strip() and _is_elsewhere(name, address):
+        environment.pop(name.upper() + API_KEY, None)
     if name not in KNOWN and not environment.get(name.upper() + BASE_URL):
         known = ", ".join(KNOWN)
         raise Unconnected(
@@ -79,6 +82,12 @@ def connected(name: str, address: str = "", key: str = "") -> Provider:
     if provider.lacks_key:
         raise Unconnected(f"{title(provider)} answers nobody without a key.")
     return provider
+
+
+def _is_elsewhere(name: str, address: str) -> bool:
+    """Tell whether an address that was given is another than the provider has now."""
+    now = os.environ.get(name.upper() + BASE_URL, "").strip() or KNOWN.get(name, "")
+    return bool(address.strip()) and address.strip().rstrip("/") != now.rstrip("/")
 
 
 def name_of(address: str) -> str:

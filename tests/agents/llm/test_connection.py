@@ -203,6 +203,17 @@ def test_what_cannot_be_connected_says_what_is_missing(
         connection.connected(name, address)
 
 
+def test_a_key_that_is_set_goes_to_no_other_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACME_API_KEY", KEY)
+    monkeypatch.setenv("ACME_BASE_URL", "https://acme.example/v1")
+    assert connection.connected("acme").api_key == KEY
+    assert connection.connected("acme", "https://acme.example/v1/").api_key == KEY
+    assert connection.connected("acme", "https://elsewhere.example/v1").api_key == ""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(Unconnected, match="without a key"):
+        connection.connected("openai", "https://elsewhere.example/v1")
+
+
 def test_nobody_listening_at_an_address_is_a_sentence() -> None:
     with serving(lambda call: LIST) as server:
         gone = server.base_url
