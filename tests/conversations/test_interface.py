@@ -29,8 +29,9 @@ def sentences() -> Iterator[str]:
             yield re.sub(r"{{ (\w+) }}", r"%(\1)s", block[1])
     for name in ("interface", "transcript"):
         for node in ast.walk(ast.parse((ROOT / f"{name}.py").read_text("utf-8"))):
-            said = isinstance(node, ast.Call) and ast.unparse(node.func).startswith("gettext")
-            if said and isinstance(node.args[0], ast.Constant):
+            if not isinstance(node, ast.Call) or not ast.unparse(node.func).startswith("gettext"):
+                continue
+            if isinstance(node.args[0], ast.Constant):
                 yield str(node.args[0].value)
     yield from MODES
 
