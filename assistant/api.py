@@ -107,7 +107,7 @@ def _explained(error: Exception, context: dict[str, Any]) -> Response:
         return _error(404, error.code, error.here)
     if isinstance(error, ConversationError | KnowledgeError):
         response = _error(STATUS.get(type(error), 400), error.code, str(error))
-        if isinstance(error, TooManyTurns | StillTakenIn | Busy):
+        if isinstance(error, TooManyTurns | StillTakenIn | Busy | NobodyListens):
             response["Retry-After"] = str(error.retry_seconds)
         return response
     if isinstance(error, tuple(AWAY)):

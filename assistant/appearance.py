@@ -20,7 +20,7 @@ UNFOLD: dict[str, Any] = {
             "href": lambda request: static("conversations/icon.svg"),
         }
     ],
-    # The teal of the start page.
+    # The teal of the chat page.
     "COLORS": {
         "primary": {
             "50": "oklch(97% .012 188)",

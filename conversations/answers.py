@@ -24,7 +24,7 @@ MARKER = re.compile(r"\[(C\d{1,3})\]")
 # What a marker may lead to, here or on the page of what it cites.
 # Also below the address of a frame, see `conversations.widget`.
 INNER_LINK = re.compile(
-    r"(?:#|(?:/widget/[\w:/-]+)?/turns/[\da-f-]{36}/cited/)C\d{1,3}/?\Z", re.ASCII
+    r"(?:#C\d{1,3}|(?:/widget/[\w:/-]+)?/turns/[\da-f-]{36}/cited/C\d{1,3}/#place)\Z", re.ASCII
 )
 MODEL = "Written by a language model from the documents it cites."
 MIXED = "Partly written by a language model; what it did not do was done by rules."

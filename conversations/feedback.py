@@ -26,7 +26,7 @@ class Feedback(models.Model):
     turn = models.ForeignKey(
         Envelope, on_delete=models.CASCADE, related_name="feedback", db_index=False
     )
-    # Owner of the key or login; None: a visitor of the start page, or somebody who was deleted.
+    # Owner of the key or login; None: a visitor of the chat page, or somebody who was deleted.
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
     rating = models.CharField(max_length=4, choices=Rating)
     comment = models.TextField(blank=True)

@@ -121,7 +121,7 @@ class AddressLimit(MiddlewareMixin):
 
 
 def refusal(request: HttpRequest, error: TooManyRequests | Busy) -> HttpResponse:
-    """Return 429: JSON to API clients and to the script of the start page, text to people."""
+    """Return 429: JSON to API clients and to the script of the chat page, text to people."""
     sentence, response = str(error), HttpResponse(content_type="text/plain", status=429)
     if is_api(request.path):
         body = shaped(request.path, 429, {"code": "throttled", "detail": sentence})

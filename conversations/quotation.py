@@ -1,7 +1,7 @@
 """Quotation: the place in a document that an answer cites, at its version, its sentence marked."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from agents.models import Envelope
 from agents.words import terms
 from knowledge.models import Document, Version
 from knowledge.safe_html import BLOCKS, HEADINGS, REL, SCHEMES, TABLES, TEXT, parser
-from knowledge.sentences import split_passage
+from knowledge.sentences import split_passage, split_sentences
 from knowledge.versions import version
 
 # Around what is marked, in the Markdown on its way to HTML: no text has these, see `_plain`.
@@ -49,12 +49,10 @@ def quotation(turn: Envelope, citation: dict[str, Any]) -> Quotation:
     content = _content(document, citation["version"]) if document else ""
     passage = _passage(turn, citation)
     begin, end = _place(content, passage)
-    marked = [content[begin:end] if end else passage]
-    for quote in citation["quotes"]:
-        marked = [_marked(marked[0], quote["text"])]
+    text = _plain(content[begin:end] if end else passage)
     return Quotation(
         citation,
-        _html(marked[0]),
+        _html(_marked(text, [quote["text"] for quote in citation["quotes"]])),
         _html(_untitled(_plain(content[:begin]), citation["title"])) if end else NOTHING,
         _html(_plain(content[end:])) if end else NOTHING,
         document,
@@ -102,31 +100,43 @@ def _find(text: str, words: Sequence[str], after: int = 0) -> tuple[int, int] | 
     return found.span() if found else None
 
 
-def _marked(passage: str, quote: str) -> str:
-    """Return the passage with the sentence marked that a quote is, or that it rests on."""
-    for candidate in _candidates(passage, quote):
-        words = WORD.findall(candidate)
-        begin = _find(passage, words[:LONGEST_PLACE])
-        if begin is None:
-            continue
-        end = _find(passage, words[-LONGEST_PLACE:], after=begin[0])
-        last = max(begin[1], end[1] if end else 0)
-        text = passage[begin[0] : last]
-        return f"{passage[: begin[0]]}{BEGIN}{_plain(text)}{END}{passage[last:]}"
+def _marked(passage: str, quotes: Iterable[str]) -> str:
+    """Return the passage with signs around the sentences that quotes are, or rest on."""
+    spans = sorted(filter(None, (_span(passage, quote) for quote in quotes)))
+    apart: list[tuple[int, int]] = []
+    for begin, end in spans:
+        if apart and begin <= apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
+        else:
+            apart.append((begin, end))
+    for begin, end in reversed(apart):
+        passage = f"{passage[:begin]}{BEGIN}{passage[begin:end]}{END}{passage[end:]}"
     return passage
 
 
+def _span(passage: str, quote: str) -> tuple[int, int] | None:
+    """Return where a quote stands, or the sentence that shares most of its terms with it."""
+    for candidate in _candidates(passage, quote):
+        words = WORD.findall(candidate)
+        first = _find(passage, words[:LONGEST_PLACE])
+        if first is None:
+            continue
+        last = _find(passage, words[-LONGEST_PLACE:], after=first[0])
+        return first[0], max(first[1], last[1] if last else 0)
+    return None
+
+
 def _candidates(passage: str, quote: str) -> Iterator[str]:
-    """Yield what to look for: the quote itself, then the sentence that shares most with it."""
+    """Yield what to look for, the nearest first."""
     yield quote
     wanted = set(terms(quote))
-    sentences = split_passage(passage)
-    if not wanted or not sentences:
+    statements = [part for each in split_passage(passage) for part in split_sentences(each)]
+    if not wanted or not statements:
         return
-    shared = [len(wanted & set(terms(sentence))) / len(wanted) for sentence in sentences]
+    shared = [len(wanted & set(terms(statement))) / len(wanted) for statement in statements]
     best = max(shared)
     if best >= LEAST_SHARED:
-        yield sentences[shared.index(best)]
+        yield statements[shared.index(best)]
 
 
 def _untitled(content: str, title: str) -> str:

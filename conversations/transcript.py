@@ -190,7 +190,7 @@ def _reply(message: Message, turn: Envelope, feedback: Feedback | None) -> Reply
     places = numbers(text, citations)
     for citation in citations:
         citation["number"] = places[citation["marker"]]
-        citation["address"] = reverse("cited", args=[turn.pk, citation["marker"]])
+        citation["address"] = f"{reverse('cited', args=[turn.pk, citation['marker']])}#place"
         for quote in citation["quotes"]:
             if quote["status"] in STATUSES:
                 citation["doubt"] = {**quote, "words": gettext(STATUSES[quote["status"]])}

@@ -26,7 +26,7 @@ PARTS: dict[str, Any] = {
     "day": TruncDate("created", tzinfo=UTC),
     "role": F("role"),
     "model": F("model"),
-    # Visitors of the start page ask each in a name of their own; nobody wants a row for each.
+    # Visitors of the chat page ask each in a name of their own; nobody wants a row for each.
     "owner": Case(When(owner__startswith="local/", then=Value("local/")), default=F("owner")),
 }
 

@@ -190,7 +190,7 @@ class _Addresses(HTMLParser):
 
 
 def _rendered(envelope: Envelope) -> list[str]:
-    """The addresses in what the start page shows of the turn, but those within the page."""
+    """The addresses in what the chat page shows of the turn, but those within the page."""
     markers = [citation["marker"] for citation in envelope.payload.get("citations_used") or []]
     page = _Addresses()
     page.feed(answer_html(envelope.payload.get("response", ""), markers))

@@ -131,12 +131,12 @@ def test_the_start_page_says_so_and_keeps_the_question(client: Client, db: None)
     assert answer.status_code == HTTPStatus.TOO_MANY_REQUESTS
     assert answer["Retry-After"] == str(TooManyTurns.retry_seconds)
     page = answer.content.decode()
-    assert "No more than 2 of your questions" in page
+    assert "Too many questions are being answered at the moment." in page
     assert "Do unused days end?</textarea>" in page
 
 
 def from_address(client: Client, address: str) -> Any:
-    """Ask on the start page as its script does, in a browser that asks for the first time."""
+    """Ask on the chat page as its script does, in a browser that asks for the first time."""
     client.cookies.clear()
     question = {"text": "Do unused days end?"}
     accept = {"Accept": "application/json"}

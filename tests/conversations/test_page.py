@@ -244,7 +244,7 @@ def test_citations_are_numbered_from_one_as_they_come_and_lead_to_their_passage(
 
     told = shown(client)
 
-    links = re.findall(rf'<a href="/turns/{turn.pk}/cited/(C\d)/" rel="[^"]+">(\d)</a>', told)
+    links = re.findall(rf'<a href="/turns/{turn.pk}/cited/(C\d)/#place" rel="[^"]+">(\d)</a>', told)
     assert links == [("C7", "1"), ("C2", "2"), ("C7", "1")]
     assert re.findall(r'<li value="(\d)">', told) == ["1", "2"]
     assert "[C9]" in told

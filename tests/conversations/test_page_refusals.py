@@ -1,4 +1,4 @@
-"""What the start page refuses, in words and with the right status."""
+"""What the chat page refuses, in words and with the right status."""
 
 from http import HTTPStatus
 

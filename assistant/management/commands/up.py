@@ -65,7 +65,7 @@ class Command(BaseCommand):
             console.print(f"[yellow]{name} is no setting of Docent and changes nothing.[/]{meant}")
         if not _is_local(host) and "START_PAGE" not in os.environ:
             os.environ["START_PAGE"] = "staff"
-            console.print("Others can reach this address: the start page is for staff only.")
+            console.print("Others can reach this address: the chat page is for staff only.")
         prepare_database()
         _make_admin(console)
         describe = options["describe"] or _is_to_describe(console)

@@ -2,16 +2,16 @@
    taken it, under the address the conversation has from then on; a page that is loaded again sends
    it again, with the same key, and the server takes it once. */
 import { renew, toEnd } from "./drawing.js";
+import { address, name } from "./name.js";
 import { say, show } from "./words.js";
 
-const name = document.body.dataset.talk;
 const PENDING = `pending:${name}`;
 const RELOADED = `reloaded:${name}`;
 const talk = document.getElementById("talk");
 const trouble = document.getElementById("trouble");
 const text = document.getElementById("text");
-const ADDRESS = document.body.dataset.address;
-const BEGINNING = location.pathname === ADDRESS ? "" : location.pathname + location.search;
+const welcome = document.getElementById("welcome");
+const BEGINNING = location.pathname === address ? "" : location.pathname + location.search;
 const AGAIN_SECONDS = 5;
 const LONGEST_AGAIN = 60;
 let waiting = 0;
@@ -33,8 +33,8 @@ export function resume() {
   send();
 }
 
-/** Take back what waits to be sent. */
-export function retract() {
+// Take back what waits to be sent.
+function retract() {
   window.clearInterval(waiting);
   giveBack();
   show(trouble, "");
@@ -45,10 +45,9 @@ async function send() {
   if (!stored) return;
   const fields = JSON.parse(stored);
   // From now on a page that is loaded again finds this conversation.
-  if (location.pathname + location.search !== ADDRESS) history.pushState(null, "", ADDRESS);
+  if (location.pathname + location.search !== address) history.pushState(null, "", address);
   preview(fields);
   trouble.classList.remove("failed");
-  show(trouble, "");
   const body = new FormData();
   for (const [field, value] of fields) body.set(field, value);
   body.set("csrfmiddlewaretoken", document.querySelector("#act [name=csrfmiddlewaretoken]").value);
@@ -71,6 +70,7 @@ async function send() {
     sessionStorage.removeItem(PENDING);
     sessionStorage.removeItem(RELOADED);
     document.getElementById("preview")?.remove();
+    show(trouble, "");
     toEnd();
   } else if (response.headers.has("Retry-After")) {
     again(told.error, Number(response.headers.get("Retry-After")));
@@ -85,22 +85,22 @@ async function send() {
   }
 }
 
-// Count down, and send again.
+// Count down, and send again; meanwhile the message can be had back.
 function again(error, seconds) {
   let left = Math.min(Math.max(1, seconds || AGAIN_SECONDS), LONGEST_AGAIN);
+  const line = document.querySelector("#preview .status");
+  document.querySelector("#preview button").hidden = false;
+  // Read out once, and not with every second.
+  show(trouble, error);
+  show(line, say("resend", { seconds: left }));
   window.clearInterval(waiting);
-  const count = () => {
-    if (left <= 0) {
-      window.clearInterval(waiting);
-      send();
-      return;
-    }
-    // The seconds stand apart: the sentence is read out once.
-    trouble.textContent = `${error} ${say("resend", { seconds: left })}`;
+  waiting = window.setInterval(() => {
     left -= 1;
-  };
-  count();
-  waiting = window.setInterval(count, 1000);
+    show(line, say("resend", { seconds: Math.max(0, left) }));
+    if (left > 0) return;
+    window.clearInterval(waiting);
+    send();
+  }, 1000);
 }
 
 // What was not taken goes back to where it was written.
@@ -108,6 +108,10 @@ function giveBack() {
   const fields = new Map(JSON.parse(sessionStorage.getItem(PENDING) ?? "[]"));
   sessionStorage.removeItem(PENDING);
   document.getElementById("preview")?.remove();
+  if (welcome?.isConnected) {
+    welcome.hidden = false;
+    document.getElementById("title").replaceChildren();
+  }
   text.value ||= fields.get("text") ?? "";
   if (BEGINNING && !document.body.dataset.begun) history.replaceState(null, "", BEGINNING);
   text.focus();
@@ -115,15 +119,19 @@ function giveBack() {
 
 // The message as it will stand there, until the server has drawn it.
 function preview(fields) {
+  if (document.getElementById("preview")) return;
   const words = new Map(fields).get("text");
-  if (!words || document.getElementById("preview")) return;
-  document.getElementById("welcome")?.setAttribute("hidden", "");
-  const article = document.createElement("article");
-  article.id = "preview";
-  article.className = "exchange";
-  article.innerHTML = '<div class="asked"><div class="bubble words" dir="auto"></div></div><p class="status busy"></p>';
+  if (welcome?.isConnected) {
+    welcome.hidden = true;
+    const heading = document.createElement("h1");
+    heading.textContent = words;
+    document.getElementById("title").replaceChildren(heading);
+  }
+  const article = document.getElementById("sending").content.cloneNode(true).firstElementChild;
   article.querySelector(".bubble").textContent = words;
-  article.querySelector(".status").textContent = say("looking");
+  // What is asked again is not written anew.
+  article.querySelector(".asked").hidden = !words;
+  article.querySelector("button").addEventListener("click", retract);
   talk.append(article);
   toEnd();
 }

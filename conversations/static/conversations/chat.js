@@ -1,17 +1,18 @@
 /* Chat: what can be pressed on the page. Without these scripts its forms work; the browser then
    waits for each whole answer. */
 import { renew, onDrawn } from "./drawing.js";
-import { ask, resume, retract } from "./asking.js";
+import { ask, resume } from "./asking.js";
 import { follow, watch } from "./following.js";
 import { open } from "./passage.js";
 import { copy, drawer, edit, grow } from "./controls.js";
+import { name } from "./name.js";
 import { say } from "./words.js";
 
 const act = document.getElementById("act");
 const compose = document.getElementById("compose");
 const text = document.getElementById("text");
 const stop = document.getElementById("stop");
-const DRAFT = `draft:${document.body.dataset.talk}`;
+const DRAFT = `draft:${name}`;
 
 document.documentElement.classList.add("js");
 drawer();
@@ -51,7 +52,7 @@ async function press(event) {
   const told = response?.ok ? await response.json() : null;
   if (!told) document.getElementById("trouble").textContent = say("unsent");
   const isOther = told && new URL(told.page, location.href).pathname !== location.pathname;
-  const isThisForgotten = isOther && button.formAction.includes(`/${document.body.dataset.talk}/`);
+  const isThisForgotten = isOther && button.formAction.includes(`/${name}/`);
   if (isThisForgotten) location.assign(told.page);
   else await renew({ tell: true });
 }
@@ -93,8 +94,6 @@ document.addEventListener("click", (event) => {
   } else if (pressed.matches("a.suggestion")) {
     event.preventDefault();
     text.focus();
-  } else if (pressed.id === "retract") {
-    retract();
   }
 });
 text.value ||= sessionStorage.getItem(DRAFT) ?? "";

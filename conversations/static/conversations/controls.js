@@ -87,7 +87,7 @@ export function drawer() {
       set(false);
     });
   }
-  side.addEventListener("keydown", (event) => {
+  document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && side.classList.contains("open")) set(false);
   });
 }

@@ -1,5 +1,6 @@
 /* Drawing: the page is drawn by the server alone. What is new is taken from the page itself,
    fetched once more; what is the same stays, with what was opened in it. */
+import { address, name } from "./name.js";
 import { say } from "./words.js";
 
 const talk = document.getElementById("talk");
@@ -10,8 +11,7 @@ const listeners = [];
 const REGIONS = ["mine", "state", "title", "choices"];
 const NEAR_PX = 120;
 const MARGIN_PX = 16;
-const channel = new BroadcastChannel(`talk:${document.body.dataset.talk}`);
-const ADDRESS = document.body.dataset.address;
+const channel = new BroadcastChannel(`talk:${name}`);
 let fetching = Promise.resolve();
 let queued = false;
 
@@ -36,8 +36,8 @@ export function renew({ tell = false } = {}) {
 
 async function fetchAndDraw() {
   queued = false;
-  const address = location.pathname === ADDRESS ? location.href : ADDRESS;
-  const response = await fetch(address, { headers: { Accept: "text/html" } });
+  const isShown = location.pathname === address;
+  const response = await fetch(isShown ? location.href : address, { headers: { Accept: "text/html" } });
   if (!response.ok) return false;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   draw(page);

@@ -59,7 +59,7 @@ class Turn {
     this.moved = Date.now();
     const item = this.item(role, step);
     item.className = "done";
-    show(item.querySelector(".seconds"), `${seconds.toFixed(1)} s`);
+    show(item.querySelector(".seconds"), seconds >= 0.1 ? `${seconds.toFixed(1)} s` : "");
     // The specialists of an analysis, before they have begun.
     for (const planned of (plan ?? []).flat()) this.item(planned, "");
   }

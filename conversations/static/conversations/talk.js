@@ -1,4 +1,4 @@
-/* Talk: shows what is said in a conversation while it is said, to its user and to staff. An event
+/* Talk: shows staff what is said in a conversation while it is said. An event
    only says that there is something new; it is taken from the page itself, fetched once more. */
 const followed = document.querySelector("[data-follow]");
 const AGAIN_MS = 15000;
@@ -31,17 +31,12 @@ function append(region, fresh) {
   }
 }
 
-function follow({ follow: address, reloadWhen }) {
+function follow({ follow: address }) {
   const said = document.querySelectorAll("[data-message]");
   const last = said[said.length - 1]?.dataset.message;
   const source = new EventSource(last ? `${address}?after=${last}` : address);
-  source.addEventListener("message", () => {
-    if (!reloadWhen) refresh();
-  });
-  source.addEventListener("status", (event) => {
-    if (!reloadWhen) refresh();
-    else if (JSON.parse(event.data).status === reloadWhen) window.location.reload();
-  });
+  source.addEventListener("message", refresh);
+  source.addEventListener("status", refresh);
   source.addEventListener("error", () => {
     // Else the browser connects again by itself.
     if (source.readyState === EventSource.CLOSED) {
@@ -50,40 +45,11 @@ function follow({ follow: address, reloadWhen }) {
   });
 }
 
-async function send(event) {
-  event.preventDefault();
-  const form = event.target;
-  const line = document.getElementById("trouble");
-  const button = form.querySelector("button");
-  button.disabled = true;
-  try {
-    const body = new FormData(form);
-    const response = await fetch(form.action, {
-      method: "POST",
-      body,
-      headers: { Accept: "application/json" },
-    });
-    const told = await response.json();
-    line.textContent = response.ok ? "" : told.error;
-    if (!response.ok) return;
-    // The assistant answers again: that has a page of its own.
-    if (told.status !== "with_staff") window.location.assign(told.page);
-    form.elements.text.value = "";
-    refresh();
-  } catch {
-    line.textContent = "That could not be sent. Try again in a moment.";
-  } finally {
-    button.disabled = false;
-    form.elements.text.focus();
-  }
-}
-
 if (followed) {
   follow(followed.dataset);
   document.addEventListener("visibilitychange", refresh);
 }
-document.getElementById("talk")?.addEventListener("submit", send);
-const words = document.querySelector("#talk textarea, textarea[data-send]");
+const words = document.querySelector("textarea[data-send]");
 words?.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
