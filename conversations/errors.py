@@ -67,6 +67,10 @@ class StillTakenIn(ConversationError):
     code = "still_taken_in"
     retry_seconds = 5
 
+    def __init__(self, message: str = "", progress: str = "") -> None:
+        super().__init__(message)
+        self.progress = progress
+
 
 class TooManyTurns(ConversationError):
     """Too many questions are being answered."""

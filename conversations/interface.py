@@ -116,6 +116,8 @@ def languages() -> list[tuple[str, str]]:
 def refusal(error: Exception, *, staff: bool) -> str:
     """Return why a message was not taken; staff also read what there is to do."""
     told = gettext(REFUSALS[type(error)]) if type(error) in REFUSALS else str(error)
+    if isinstance(error, StillTakenIn) and error.progress:
+        return f"{told} ({error.progress})"
     return f"{told} {error.remedy}" if staff and isinstance(error, NobodyListens) else told
 
 

@@ -283,7 +283,8 @@ def refuse_too_early(chosen: Sequence[Collection]) -> None:
     documents = Document.objects.filter(collection__in=chosen) if chosen else Document.objects
     state = beginning() if documents.exists() else intake(each.name for each in chosen)
     if state:
-        raise StillTakenIn(f"{state}; ask again in a moment.")
+        progress = f"{state.finished:,}/{state.items:,}"
+        raise StillTakenIn(f"{state}; ask again in a moment.", progress)
 
 
 def refuse_too_many(owner: User | None, visitor: str = "") -> int:

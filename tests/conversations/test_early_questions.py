@@ -68,7 +68,7 @@ def test_the_start_page_says_so_and_when_to_ask_again(client: Client) -> None:
     under_way(factories.collection(documents=0), 40, 133)
     answer = client.post("/", {"text": QUESTION})
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    assert "taken in: 40 of 133; ask again" in answer.content.decode()
+    assert "taken in. (40/133)" in answer.content.decode()
 
 
 @pytest.mark.usefixtures("working")

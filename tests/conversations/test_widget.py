@@ -258,11 +258,11 @@ def test_the_admin_shows_the_line_when_the_key_is_made_and_later(client: Client)
     client.force_login(User.objects.create_superuser("root"))
     factories.collection("shop")
     wish = {"name": "site", "scopes": ["chat"], "collections": ["shop"], "sites": f"{SITE}\n"}
-    made = client.post(reverse("admin:knox_authtoken_add"), wish).content.decode()
+    made = client.post(reverse("admin:conversations_key_add"), wish).content.decode()
     grant = Grant.objects.get()
     shown = f"data-key=&quot;{grant.token.token_key}&quot;"
     assert shown in made
-    page = reverse("admin:knox_authtoken_change", args=[grant.pk])
+    page = reverse("admin:conversations_key_change", args=[grant.pk])
     assert shown in client.get(page).content.decode()
 
 
