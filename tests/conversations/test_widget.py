@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 from http import HTTPStatus
 from io import StringIO
+from time import time
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from django.utils.timezone import now
 from knox.models import AuthToken
 
 from agents.models import Envelope
+from conversations import limits
 from conversations.grants import issue, origin_of
 from conversations.models import Conversation, Grant
 from conversations.widget import line_to_paste
@@ -190,7 +192,11 @@ def test_a_key_that_is_over_ends_all_its_frames_at_once(
 
 
 @pytest.mark.usefixtures("listening")
-def test_a_key_has_limits_of_its_own(client: Client, grant: Grant) -> None:
+def test_a_key_has_limits_of_its_own(
+    client: Client, grant: Grant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = time()
+    monkeypatch.setattr(limits, "time", lambda: moment)  # no minute ends between two questions
     Grant.objects.update(questions=3, questions_of_a_visitor=2)
     where = inside(client, grant.token.token_key)
 

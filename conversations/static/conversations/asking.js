@@ -37,7 +37,6 @@ export function resume() {
 function retract() {
   window.clearInterval(waiting);
   giveBack();
-  show(trouble, "");
 }
 
 async function send() {
@@ -47,7 +46,7 @@ async function send() {
   // From now on a page that is loaded again finds this conversation.
   if (location.pathname + location.search !== address) history.pushState(null, "", address);
   preview(fields);
-  trouble.classList.remove("failed");
+  show(trouble, "");
   const body = new FormData();
   for (const [field, value] of fields) body.set(field, value);
   body.set("csrfmiddlewaretoken", document.querySelector("#act [name=csrfmiddlewaretoken]").value);
@@ -70,7 +69,6 @@ async function send() {
     sessionStorage.removeItem(PENDING);
     sessionStorage.removeItem(RELOADED);
     document.getElementById("preview")?.remove();
-    show(trouble, "");
     toEnd();
   } else if (response.headers.has("Retry-After")) {
     again(told.error, Number(response.headers.get("Retry-After")));
@@ -80,7 +78,6 @@ async function send() {
     location.reload();
   } else {
     giveBack();
-    trouble.classList.add("failed");
     show(trouble, told.error ?? say("unsent"));
   }
 }
@@ -91,7 +88,8 @@ function again(error, seconds) {
   const line = document.querySelector("#preview .status");
   document.querySelector("#preview button").hidden = false;
   // Read out once, and not with every second.
-  show(trouble, error);
+  show(document.getElementById("heard"), error);
+  show(document.querySelector("#preview .why"), error);
   show(line, say("resend", { seconds: left }));
   window.clearInterval(waiting);
   waiting = window.setInterval(() => {
