@@ -1,5 +1,6 @@
 """Admin of the agents: turns, faults, queues, and what language models were asked and may cost."""
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -26,6 +27,7 @@ from agents.names import Status
 from agents.steps.records import payloads_before
 from agents.tools.tool import ToolOutcome
 from agents.trace.breakdown import breakdown
+from agents.trace.charts import Chart, Series
 from agents.trace.metrics import overview
 from agents.trace.queues import LATE_SECONDS
 from agents.trace.tool_use import role_figures, runs_by_step, tool_figures, trajectory
@@ -36,7 +38,7 @@ from agents.trace.trace import (
     specialists_found,
     timeline,
 )
-from agents.trace.usage import PARTS, calls_of, figures, usage_of_calls
+from agents.trace.usage import MOST_ROWS, PARTS, calls_of, figures, usage_of_calls
 from knowledge.providers import parse_model_name, provider_names
 from knowledge.read_only_admin import RecordAdmin, pretty
 from knowledge.safe_html import html
@@ -49,6 +51,7 @@ STATUS_COLOURS: dict[str, str] = {
     Status.EXPIRED: "warning",
     Status.FAILED: "danger",
 }
+MOST_DAYS = 400  # in a chart
 FIGURES_WINDOW = timedelta(days=30)
 # Of what a tool gave, so much is shown beside a step; the page of its call has it whole.
 SHOWN = 400
@@ -164,7 +167,7 @@ class Column:
     width: str
 
 
-def chart(rows: Sequence[dict[str, Any]]) -> list[Column]:
+def bars(rows: Sequence[dict[str, Any]]) -> list[Column]:
     """Return the rows with bars for what they cost, or for their tokens where nothing cost any."""
     measure = "priced_cost" if any(row["priced_cost"] for row in rows) else "tokens"
     sizes = [
@@ -175,6 +178,65 @@ def chart(rows: Sequence[dict[str, Any]]) -> list[Column]:
     ]
     most = max(sizes, default=0) or 1
     return [Column(row, f"{100 * size / most:.2f}") for row, size in zip(rows, sizes, strict=True)]
+
+
+def day_charts(usage: dict[str, Any]) -> list[Chart]:
+    """Return charts of usage by day, also of the days on which nothing was asked."""
+    days = [
+        usage["from"] + timedelta(days=day) for day in range((usage["to"] - usage["from"]).days + 1)
+    ]
+    rows = {row["name"]: row for row in usage["rows"]}
+    found = [rows.get(f"{day}", {}) for day in days]
+    times = [f"{day:%d %b}" for day in days]
+
+    def series(name: str, colour: str, figure: str, nothing: float | None = 0) -> Series:
+        return Series(name, colour, [row.get(figure, nothing) for row in found])
+
+    return [
+        Chart("Cost", times, [series("USD", "first", "priced_cost")], "USD", digits=2),
+        Chart(
+            "Calls",
+            times,
+            [
+                series("made", "first", "model_calls"),
+                series("spared by a cache", "outcome-closest", "cached_calls"),
+            ],
+        ),
+        Chart(
+            "Tokens",
+            times,
+            [
+                series("in", "first", "input_tokens"),
+                series("out", "outcome-asked", "output_tokens"),
+            ],
+        ),
+        Chart(
+            "Seconds to a reply",
+            times,
+            [
+                series("half within", "first", "p50_seconds", None),
+                series("95 % within", "second", "p95_seconds", None),
+            ],
+            "s",
+            digits=1,
+            lines=True,
+        ),
+    ]
+
+
+def usage_file(usage: dict[str, Any]) -> HttpResponse:
+    """Return usage as CSV, with a header."""
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    name = f"usage-by-{usage['by']}-{usage['from']}-{usage['to']}.csv"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    writer = csv.DictWriter(response, fieldnames=list(usage["total"]))
+    writer.writeheader()
+    # A spreadsheet takes what begins so for a formula, and who asks is called as clients say.
+    writer.writerows(
+        row | {"name": f"'{row['name']}" if row["name"].startswith(tuple("=+-@")) else row["name"]}
+        for row in usage["rows"]
+    )
+    return response
 
 
 OUTCOME_COLOURS = {
@@ -221,7 +283,9 @@ class ModelCallAdmin(RecordAdmin):
         """Show calls, tokens, cost and time between two days."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        query = UsageQuery(data=request.GET)
+        asked = request.GET.dict()
+        is_file = asked.pop("format", "") == "csv"
+        query = UsageQuery(data=asked)
         context = self.admin_site.each_context(request) | {
             "title": "Usage of language models",
             "parts": list(PARTS),
@@ -230,8 +294,13 @@ class ModelCallAdmin(RecordAdmin):
         }
         if query.is_valid():
             usage = figures(**query.validated_data)
-            days = {"first": f"{usage['from']}", "last": f"{usage['to']}"}
-            context |= {"figures": usage, "bars": chart(usage["rows"])} | days
+            if is_file:
+                return usage_file(usage)
+            form = {"first": f"{usage['from']}", "last": f"{usage['to']}"}
+            context |= {"figures": usage, "bars": bars(usage["rows"]), "most": MOST_ROWS} | form
+            days = (usage["to"] - usage["from"]).days
+            if usage["by"] == "day" and usage["rows"] and days < MOST_DAYS:
+                context["charts"] = day_charts(usage)
         else:
             context["errors"] = [error for errors in query.errors.values() for error in errors]
         return TemplateResponse(request, "agents/usage.html", context)

@@ -44,9 +44,10 @@ class UsageQuery(Sent):
 
 
 class UsageRow(serializers.Serializer[Any]):
-    """The calls of one day, role, model or owner."""
+    """The calls of one day, role, model, key, conversation or owner."""
 
     name = serializers.CharField()
+    id = serializers.CharField(help_text="Of the key or conversation; else the name.")
     model_calls = serializers.IntegerField(help_text="Calls that were made.")
     cached_calls = serializers.IntegerField(help_text="Calls an earlier reply answered.")
     failed_calls = serializers.IntegerField(help_text="Calls without a usable reply.")
@@ -85,7 +86,7 @@ class UsageView(APIView):
 
     @extend_schema(parameters=[UsageQuery], responses=UsageFigures)
     def get(self, request: Request) -> Response:
-        """Return the figures between two days, by day, role, model or owner."""
+        """Return the figures between two days, by day, role, model, key, conversation or owner."""
         query = UsageQuery.read(request.query_params)
         return Response(UsageFigures(figures(**query)).data)
 

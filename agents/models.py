@@ -268,7 +268,23 @@ class ModelCall(models.Model):
                 condition=Q(reusable=True, outcome="ok", cached_from__isnull=True) & ~Q(mends=""),
                 name="model_call_mended",
             ),
-            models.Index(fields=("created", "owner"), name="model_call_by_day_and_owner"),
+            # All that usage and budgets ask for: they read no row with its texts.
+            models.Index(
+                fields=("created", "owner"),
+                include=(
+                    "role",
+                    "model",
+                    "key",
+                    "envelope",
+                    "outcome",
+                    "cached_from",
+                    "input_tokens",
+                    "output_tokens",
+                    "cost",
+                    "seconds",
+                ),
+                name="model_call_usage",
+            ),
             models.Index(
                 fields=("created",), condition=Q(outcome="sent"), name="model_call_on_its_way"
             ),

@@ -10,6 +10,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_URL": "/",
     # By its name: there are no models yet when the settings are read.
     "SIDEBAR": {"navigation": "assistant.sidebar.navigation"},
+    "DASHBOARD_CALLBACK": "assistant.home.dashboard",
     "GLOBAL_CALLBACK": "assistant.sidebar.page_shown",
     "STYLES": [lambda request: static("assistant/desk.css")],
     "SITE_ICON": lambda request: static("conversations/icon.svg"),

@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 
@@ -15,8 +16,9 @@ from django.utils.timezone import now
 from pgvector.django import HalfVectorField
 
 from agents.attributes import Reason
-from agents.models import Envelope
+from agents.models import Envelope, ModelCall
 from agents.names import Role, Status
+from agents.trace.usage import calls_of
 from knowledge.identifiers import LOCAL_DIMENSIONS
 
 # Begins the session of a conversation in which staff try something: what fails there is no gap.
@@ -106,10 +108,21 @@ class Ending(models.Model):
         db_index=False,
     )  # fmt: skip
     created = models.DateTimeField(default=now)
+    # Since the message was taken: to the end, and until the answer began to appear.
+    seconds = models.FloatField(null=True, blank=True)
+    first_word = models.FloatField(null=True, blank=True)
+    # In US dollars, as far as it is known.
+    cost = models.DecimalField(max_digits=12, decimal_places=6, default=0, db_default=0)
 
     class Meta:
         ordering = ("-created",)
         indexes = (
+            # All that the home of the admin asks for: it reads no row of months of turns.
+            models.Index(
+                fields=("created",),
+                include=("kind", "seconds", "first_word", "cost", "conversation"),
+                name="ending_figures",
+            ),
             models.Index(fields=("conversation", "-created"), name="ending_by_conversation"),
             models.Index(fields=("gap", "-created"), name="ending_by_gap"),
             models.Index(fields=("words",), name="ending_by_words", condition=Q(gap__isnull=False)),
@@ -156,9 +169,10 @@ def _asked(reason: str | None, *, is_open: bool) -> Kind:
     return Kind.ASKED_BACK
 
 
-def ending_of(envelope: Envelope, *, is_trial: bool) -> Ending:
-    """Return how a turn ended, as it will be stored."""
+def ending_of(envelope: Envelope, at: datetime, *, is_trial: bool) -> Ending:
+    """Return how a turn ended, as it will be stored; `at` is when."""
     payload = envelope.payload
+    calls = list(calls_of(envelope.pk).defer("request", "reply", "tool_calls"))
     kind = kind_of(envelope.status, payload)
     question = str(payload.get("canonical_question") or payload.get("text") or "")
     answered = kind in {Kind.ANSWERED, Kind.CLOSEST}
@@ -173,7 +187,20 @@ def ending_of(envelope: Envelope, *, is_trial: bool) -> Ending:
         words=words_of(question),
         is_missed=kind in UNANSWERED and not is_trial,
         created=envelope.create_ts,
+        seconds=max(0.0, (at - envelope.create_ts).total_seconds()),
+        first_word=max(0.0, (_beginning(calls, at) - envelope.create_ts).total_seconds()),
+        cost=sum(call.cost or 0 for call in calls),
     )
+
+
+def _beginning(calls: Iterable[ModelCall], end: datetime) -> datetime:
+    """Return when an answer began to appear: while a model wrote it, or at once at the end."""
+    begun = [
+        call.created - timedelta(seconds=call.seconds - call.first_token_seconds)
+        for call in calls
+        if call.role == Role.RESPONSE and call.first_token_seconds is not None
+    ]
+    return min([*begun, end])
 
 
 def words_of(question: str) -> str:
@@ -185,7 +212,7 @@ def words_of(question: str) -> str:
 
 def record(envelope: Envelope, session: str) -> None:
     """Note how a turn ended, in the transaction that ends it; `session` is its conversation's."""
-    ending = ending_of(envelope, is_trial=session.startswith(TRIAL))
+    ending = ending_of(envelope, now(), is_trial=session.startswith(TRIAL))
     Ending.objects.bulk_create([ending], ignore_conflicts=True)
     if envelope.payload.get("context_type") == "clarification" and ending.kind == Kind.ANSWERED:
         # What was asked back about is answered now.

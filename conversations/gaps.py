@@ -83,7 +83,10 @@ def backfill(most: int) -> int:
     turns = Envelope.objects.exclude(status=Status.RUNNING).filter(
         ~Exists(known), Exists(talks.filter(pk=OuterRef("conversation_id")))
     )
-    rows = [ending_of(turn, is_trial=False) for turn in turns.order_by("create_ts")[:most]]
+    rows = [
+        ending_of(turn, turn.update_ts, is_trial=False)
+        for turn in turns.order_by("create_ts")[:most]
+    ]
     Ending.objects.bulk_create(rows, ignore_conflicts=True)
     return len(rows)
 

@@ -100,6 +100,12 @@ def turn(
     return envelope
 
 
+def end(envelope: Envelope, status: Status = Status.COMPLETED) -> None:
+    """End a turn that was under way."""
+    with transaction.atomic():
+        envelopes.end(Envelope.objects.select_for_update().get(pk=envelope.pk), status)
+
+
 def failed_turn(talk: Conversation, error: Exception) -> Envelope:
     """A turn that an error of the response agent ended."""
     envelope = turn(talk, status=Status.RUNNING)

@@ -64,6 +64,7 @@ LONELY = {
     "assistant.appearance": "what the settings of the admin are made of",
     "assistant.celery": "Celery looks for it",
     "assistant.connections": "a protocol with limits of its own",
+    "assistant.needs": "what waits for somebody, from all of Docent",
     "assistant.lab.nginx": "another server and its configuration",
     "assistant.lab.retrieval_chart": "the picture of a measurement",
     "conversations.case_messages": "a receiver of what becomes of cases",

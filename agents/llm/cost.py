@@ -83,6 +83,11 @@ def _check_budget(owner: str, key: str, besides: int) -> None:
         )
 
 
+def spent_today() -> Decimal:
+    """Return US dollars of all calls of today (UTC), as the daily budget counts them."""
+    return _sum(ModelCall.objects.filter(created__gte=datetime.combine(now().date(), time(), UTC)))
+
+
 def _budget_of(payer: str) -> Budget | None:
     """Return the budget that admin gave a user."""
     user_id = payer.removeprefix("user:")

@@ -1,13 +1,16 @@
 """Usage: what language models were asked and what it cost, by turn, conversation, day and more."""
 
 import uuid
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.contrib.postgres.fields import ArrayField
 from django.db.models import Aggregate, Case, Count, F, FloatField, Q, QuerySet, Sum, Value, When
-from django.db.models.functions import Coalesce, TruncDate
+from django.db.models.functions import Coalesce, Left, TruncDate
+from knox.models import AuthToken
 
 from agents.llm.outcomes import OUTAGES, UNHEARD, Outcome
 from agents.models import ModelCall
@@ -21,18 +24,24 @@ UNPRICED = Q(cost=None) & ~Q(outcome__in=FREE)
 POSSIBLY_PAID = Q(outcome__in=UNHEARD)
 # Some providers bill for the part of a reply they sent before it broke off; none says so.
 BROKEN = Q(attempts__contains=[{"outcome": Outcome.CUT_OFF.value}])
+MOST_ROWS = 100
 MADE = Q(cached_from=None)
 PARTS: dict[str, Any] = {
     "day": TruncDate("created", tzinfo=UTC),
     "role": F("role"),
     "model": F("model"),
+    "key": F("key"),
+    "conversation": F("envelope__conversation_id"),
     # Visitors of the chat page ask each in a name of their own; nobody wants a row for each.
     "owner": Case(When(owner__startswith="local/", then=Value("local/")), default=F("owner")),
 }
 
 
 class Percentile(Aggregate):
-    """The value that a `share` of all values does not exceed, interpolated."""
+    """The value that a `share` of all values does not exceed, interpolated.
+
+    Several shares, as an array of SQL, cost as much as one.
+    """
 
     function = "PERCENTILE_CONT"
     template = "%(function)s(%(share)s) WITHIN GROUP (ORDER BY %(expressions)s)"
@@ -40,18 +49,23 @@ class Percentile(Aggregate):
 
 
 SUMS: dict[str, Any] = {
-    "model_calls": Count("pk", filter=MADE),
-    "cached_calls": Count("pk", filter=~MADE),
+    # Of what the index holds, so that no row has to be read.
+    "model_calls": Count("created", filter=MADE),
+    "cached_calls": Count("created", filter=~MADE),
     "input_tokens": Coalesce(Sum("input_tokens"), 0),
     "output_tokens": Coalesce(Sum("output_tokens"), 0),
     "priced": Sum("cost"),
-    "unpriced": Count("pk", filter=UNPRICED),
+    "unpriced": Count("created", filter=UNPRICED),
 }
 FIGURES: dict[str, Any] = SUMS | {
-    "failed_calls": Count("pk", filter=~Q(outcome__in=(Outcome.OK, Outcome.SENT))),
-    "possibly_paid_calls": Count("pk", filter=POSSIBLY_PAID),
-    "p50_seconds": Percentile("seconds", share=0.5, filter=MADE & Q(outcome=Outcome.OK)),
-    "p95_seconds": Percentile("seconds", share=0.95, filter=MADE & Q(outcome=Outcome.OK)),
+    "failed_calls": Count("created", filter=~Q(outcome__in=(Outcome.OK, Outcome.SENT))),
+    "possibly_paid_calls": Count("created", filter=POSSIBLY_PAID),
+    "spread": Percentile(
+        "seconds",
+        share="ARRAY[0.5, 0.95]",
+        filter=MADE & Q(outcome=Outcome.OK),
+        output_field=ArrayField(FloatField()),
+    ),
 }
 
 
@@ -94,34 +108,58 @@ def _calls_between(since: date, until: date) -> "QuerySet[ModelCall]":
 def figures(since: date, until: date, by: str) -> dict[str, Any]:
     """Return `{from, to, by, total, rows}` for `by` in PARTS.
 
-    A row has `name` (the day, role, model or owner), calls, tokens, `cost` (None when some of it
-    is not known), `priced_cost`, `unpriced_calls`, `possibly_paid_calls` (on their way, or lost
-    with their worker; their cost is the most they can come to), and the median and the 95th
-    percentile of the seconds a reply took. Days come in order, everything else by what it cost.
+    A row has `name` (the day, role, model, key, conversation or owner), `id`, calls, tokens, `cost`
+    (None when some of it is not known), `priced_cost`, `unpriced_calls`, `possibly_paid_calls` (on
+    their way, or lost with their worker; their cost is the most they can come to), and the median
+    and the 95th percentile of the seconds a reply took. Days come in order, everything else by what
+    it cost, the MOST_ROWS that cost most.
     """
     calls = _calls_between(since, until)
     # Without the ordering of the table, by which it would be grouped as well.
     groups: Any = calls.order_by().values(part=PARTS[by]).annotate(**FIGURES)
-    rows: list[dict[str, Any]] = list(groups)
-    rows.sort(key=lambda row: row["part"] if by == "day" else -(row["priced"] or 0))
-    labels = _owner_names({row["part"] for row in rows}) if by == "owner" else {}
+    dearest = groups.order_by(F("priced").desc(nulls_last=True), "part")
+    rows = list(groups.order_by("part") if by == "day" else dearest[:MOST_ROWS])
+    labels = NAMES.get(by, _itself)({row["part"] for row in rows})
     return {
         "from": since,
         "to": until,
         "by": by,
-        "total": {"name": "total"} | _row(calls.aggregate(**FIGURES)),
-        "rows": [{"name": labels.get(row["part"], str(row["part"]))} | _row(row) for row in rows],
+        "total": {"name": "total", "id": ""} | _row(calls.aggregate(**FIGURES)),
+        "rows": [
+            {"name": labels[row["part"]], "id": str(row["part"] or "")} | _row(row) for row in rows
+        ],
     }
 
 
 def _row(sums: dict[str, Any]) -> dict[str, Any]:
     row = {name: value for name, value in sums.items() if name != "part"}
     priced, unpriced = dollars(row.pop("priced")), row.pop("unpriced")
+    half, most = row.pop("spread") or (None, None)
     return row | {
+        "p50_seconds": half,
+        "p95_seconds": most,
         "cost": None if unpriced else priced,
         "priced_cost": priced,
         "unpriced_calls": unpriced,
     }
+
+
+def _itself(parts: set[Any]) -> dict[Any, str]:
+    return {part: str(part) for part in parts}
+
+
+def _key_names(keys: set[str]) -> dict[str, str]:
+    """Return how each key is called: by whom it is for, and how it begins."""
+    known = AuthToken.objects.annotate(short=Left("digest", 12)).filter(short__in=keys)
+    names = {
+        key.short: f"{key.user.get_username()}, {key.token_key}"
+        for key in known.select_related("user")
+    }
+    return {key: names.get(key, f"revoked: {key}") if key else "without a key" for key in keys}
+
+
+def _talk_names(talks: set[Any]) -> dict[Any, str]:
+    return {talk: str(talk) if talk else "no conversation: documents" for talk in talks}
 
 
 def _owner_names(owners: set[str]) -> dict[str, str]:
@@ -139,3 +177,10 @@ def _owner_name(owner: str, users: dict[int, User]) -> str:
     if user_id.isdigit() and int(user_id) in users:
         holder = users[int(user_id)].get_username()
     return f"{holder}, for {person}" if person else holder
+
+
+NAMES: dict[str, Callable[[set[Any]], dict[Any, str]]] = {
+    "owner": _owner_names,
+    "key": _key_names,
+    "conversation": _talk_names,
+}

@@ -216,3 +216,46 @@ def test_a_budget_below_zero_is_refused(staff: Client) -> None:
     page = staff.post(reverse("admin:agents_budget_add"), form).content.decode()
     assert "This must be 0 or more." in page
     assert not Budget.objects.exists()
+
+
+def test_usage_is_told_by_key_and_by_conversation(staff: Client, turn: Envelope) -> None:
+    user = User.objects.create_user("website")
+    factories.key(user)
+    token = user.auth_token_set.get()
+    factories.model_call(turn, key=token.digest[:12], cost="0.3")
+    factories.model_call(turn, key="0" * 12, cost="0.2")
+    factories.model_call(cost="0.1")
+    day = now().date()
+    by_key = figures(day, day, "key")["rows"]
+    assert [row["name"] for row in by_key] == [
+        f"website, {token.token_key}",
+        f"revoked: {'0' * 12}",
+        "without a key",
+    ]
+    by_talk = figures(day, day, "conversation")["rows"]
+    assert [(row["id"], row["priced_cost"]) for row in by_talk] == [
+        (str(turn.conversation_id), 0.5),
+        ("", 0.1),
+    ]
+    page = staff.get(reverse("admin:agents_modelcall_usage"), {"by": "conversation"})
+    where = reverse("admin:conversations_conversation_change", args=[turn.conversation_id])
+    assert where in page.content.decode()
+
+
+def test_usage_can_be_taken_along_as_a_file(staff: Client, turn: Envelope) -> None:
+    factories.model_call(turn, role="=1+1", cost="0.3")
+    answer = staff.get(reverse("admin:agents_modelcall_usage"), {"by": "role", "format": "csv"})
+    header, row = answer.content.decode().splitlines()
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    assert "attachment; filename=" in answer["Content-Disposition"]
+    assert header.split(",")[0] == "name"
+    assert row.startswith("'=1+1,")
+
+
+def test_charts_have_every_day_also_those_without_a_call(staff: Client, turn: Envelope) -> None:
+    factories.model_call(turn)
+    page = staff.get(reverse("admin:agents_modelcall_usage"))
+    assert [len(chart.times) for chart in page.context["charts"]] == [30] * 4
+    assert page.context["charts"][0].series[0].values[-1] == 0.0005
+    far = staff.get(reverse("admin:agents_modelcall_usage"), {"from": "2020-01-01"})
+    assert "charts" not in far.context
