@@ -13,6 +13,7 @@ UNFOLD: dict[str, Any] = {
     "DASHBOARD_CALLBACK": "assistant.home.dashboard",
     "GLOBAL_CALLBACK": "assistant.sidebar.page_shown",
     "STYLES": [lambda request: static("assistant/desk.css")],
+    "SCRIPTS": [lambda request: static("assistant/desk.js")],
     "SITE_ICON": lambda request: static("conversations/icon.svg"),
     "SITE_FAVICONS": [
         {

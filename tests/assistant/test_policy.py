@@ -82,3 +82,18 @@ def test_a_deployment_with_https_has_no_warnings() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/admin/queues/", "/admin/knowledge/document/"])
+def test_admin_has_landmarks_one_heading_and_no_page_that_reloads(staff: Client, path: str) -> None:
+    page = staff.get(path).content.decode()
+    assert [page.count(f"<{tag}") for tag in ("main ", "h1 ", "header>")] == [1, 1, 1]
+    assert 'href="#content"' in page
+    assert 'aria-current="page"' in page
+    assert "http-equiv" not in page
+
+
+def test_nothing_is_clicked_in_the_frame_of_admin_that_no_keyboard_reaches(staff: Client) -> None:
+    page = staff.get("/admin/").content.decode()
+    clicked = re.findall(r"<(\w+)(?=[^>]*\sx-on:click=)", page)
+    assert set(clicked) == {"button"}
