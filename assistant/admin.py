@@ -161,7 +161,7 @@ class KeyAdmin(ModelAdmin):
 
     list_display = (
         "name",
-        "token_key",
+        "begins",
         "may",
         "reaches",
         "limits",
@@ -169,7 +169,7 @@ class KeyAdmin(ModelAdmin):
         "until",
         "created",
     )
-    list_display_links = ("name", "token_key")
+    list_display_links = ("name", "begins")
     list_select_related = ("user__budget", "grant__assistant")
     search_fields = ("user__username", "token_key")
     search_help_text = "Name, or how the key begins"
@@ -180,6 +180,11 @@ class KeyAdmin(ModelAdmin):
     def name(self, key: Key) -> str:
         """Who it is for."""
         return key.user.get_username()
+
+    @display(description="Begins with", ordering="token_key")
+    def begins(self, key: Key) -> str:
+        """What tells it from others of its name."""
+        return key.token_key
 
     @display(description="May")
     def may(self, key: Key) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import redis
 from django.conf import settings
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils.timezone import now
 
@@ -63,15 +64,19 @@ def _workers() -> Iterator[Need]:
 
 def _handovers() -> Iterator[Need]:
     page = "admin:conversations_handover_changelist"
-    yield Need(waiting_count(), "conversations wait for staff", page, "?box=waiting", urgent=True)
+    count = waiting_count()
+    said = "conversation waits for staff" if count == 1 else "conversations wait for staff"
+    yield Need(count, said, page, "?box=waiting", urgent=True)
 
 
 def _refunds() -> Iterator[Need]:
     open_cases = RefundCase.objects.filter(status=RefundCase.Status.OPENED)
     late = open_cases.filter(due__lt=now().date()).count()
-    said = "refund cases await a decision" + (f", {late} of them late" if late else "")
+    count = open_cases.count()
+    said = "refund case awaits a decision" if count == 1 else "refund cases await a decision"
+    said += f", {late} late" if late else ""
     page, query = "admin:billing_refundcase_changelist", "?status__exact=opened"
-    yield Need(open_cases.count(), said, page, query, urgent=bool(late))
+    yield Need(count, said, page, query, urgent=bool(late))
 
 
 def _budget() -> Iterator[Need]:
@@ -86,18 +91,21 @@ def _budget() -> Iterator[Need]:
 
 def _unanswered() -> Iterator[Need]:
     found = gaps.with_questions(Gap.objects.order_by()).filter(gaps.OPEN).count()
-    yield Need(found, "unanswered questions", "admin:conversations_gap_changelist")
+    page = "admin:conversations_gap_changelist"
+    yield Need(found, f"unanswered question{pluralize(found)}", page)
 
 
 def _ingests() -> Iterator[Need]:
     failed = Ingest.objects.filter(status=Ingest.Status.FAILED, created__gte=now() - LATELY)
     page, query = "admin:knowledge_ingest_changelist", "?status__exact=failed"
-    yield Need(failed.count(), "ingests failed in the last 7 days", page, query)
+    count = failed.count()
+    yield Need(count, f"ingest{pluralize(count)} failed in the last 7 days", page, query)
 
 
 def _faults() -> Iterator[Need]:
     found = Fault.objects.filter(created__gte=now() - LATELY).count()
-    yield Need(found, "faults in the last 7 days", "admin:agents_fault_changelist")
+    page = "admin:agents_fault_changelist"
+    yield Need(found, f"fault{pluralize(found)} in the last 7 days", page)
 
 
 # What is looked for, and who is told: the first first.

@@ -24,6 +24,10 @@ GROUPS: dict[str, dict[str, str]] = {
     "Viewer": {"knowledge": LOOK, "conversations": LOOK, "agents": LOOK, "billing": LOOK, KEYS: ""},
     "Editor": {
         "knowledge": WORK,
+        "knowledge.ingest": LOOK,
+        "knowledge.entity": LOOK,
+        "knowledge.relation": LOOK,
+        "knowledge.receipt": LOOK,
         "conversations": LOOK,
         "conversations.assistant": "view change",
         "conversations.gap": "view change",

@@ -60,11 +60,15 @@ class Overview:
         return [queue for queue in self.queues if queue.state is State.DEAF]
 
     @property
+    def needed(self) -> set[str]:
+        """The workers that a turn or an ingest may come to."""
+        return {*presence.needed_roles(), *presence.SERVICES}
+
+    @property
     def outages(self) -> list[Outage]:
-        """The processes that are missing; those of roles that no open route comes to are not."""
-        needed = {*presence.needed_roles(), *presence.SERVICES}
+        """The processes that are missing."""
         deserted = [queue.name for queue in self.queues if queue.state is State.DESERTED]
-        missing = [name for name in deserted if name in needed]
+        missing = [name for name in deserted if name in self.needed]
         if self.sweepers == 0:
             missing.append(presence.SWEEPER)
         return outages(missing, silences()) if missing else []

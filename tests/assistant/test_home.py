@@ -143,12 +143,12 @@ def test_home_names_what_waits_and_leads_there(
     )
     type(case).objects.update(due=date(2020, 1, 1))
     assert said(root) == {
-        "conversations wait for staff": 1,
+        "conversation waits for staff": 1,
         "of today's budget of 1 USD is spent": "90 %",
-        "refund cases await a decision, 1 of them late": 1,
-        "unanswered questions": 1,
-        "ingests failed in the last 7 days": 1,
-        "faults in the last 7 days": 1,
+        "refund case awaits a decision, 1 late": 1,
+        "unanswered question": 1,
+        "ingest failed in the last 7 days": 1,
+        "fault in the last 7 days": 1,
     }
     client.force_login(root)
     for need in needs(root):
