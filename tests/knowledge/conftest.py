@@ -83,7 +83,7 @@ def island(tmp_path: Path) -> Path:
 @pytest.fixture
 def staff(client: Client) -> Client:
     """A client that may do everything."""
-    client.force_login(User.objects.create_user("ann", is_staff=True))
+    client.force_login(User.objects.create_superuser("ann"))
     return client
 
 
