@@ -197,6 +197,8 @@ class SearchStats(TypedDict, total=False):
     context_length: int  # characters of these, with their headings
     average_score: float | None  # mean of their cosines; None where only words were compared
     chunks: int  # about how many there were to search
+    # Of a search that found little: finished and all items of the ingests that were under way.
+    taken_in: tuple[int, int]
     confidence: float | None  # how far the best stand out, and what they would have to reach
     threshold: float
     certainty: float | None  # how likely the first passage answers, 0 to 1

@@ -370,6 +370,9 @@ class Phrase(StrEnum):
     ROUTE_ANALYSIS = "Compare or judge documents: requirements, risks, gaps"
     SOMETHING_ELSE = "Something else: say in a few words what it is about"
     SUGGEST_HELP = "Type /help to see what I can do"
+    STILL_TAKEN_IN = (
+        "Documents are still being taken in: {finished} of {items}. Ask again in a moment."
+    )
 
     def in_language(self, language: str, **values: object) -> str:
         """The sentence in `language` (English when there is no translation), values filled in."""

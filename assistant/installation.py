@@ -127,7 +127,7 @@ def _announce(project: dict[str, Any], *, fresh: bool) -> None:
         return
     sys.stderr.write(
         f"Docent needs an environment of its own. About {expected['expected-packages']} packages, "
-        f"{size} MB, go to {VENV}\nThis happens once and takes half a minute to three minutes.\n"
+        f"{size} MB, go to {VENV}\nThis happens once and takes half a minute to five minutes.\n"
     )
     free = shutil.disk_usage(bootstrap.ROOT).free // 1024**2
     if free < size:

@@ -13,6 +13,7 @@ from agents.documentation.passages import absent, as_context, fitting, unmention
 from agents.intake.wishes import asks_number, asks_several, beyond_form
 from agents.names import Role
 from agents.words import ENGLISH
+from knowledge.collections import intake
 from knowledge.search import search, whole_sections
 from knowledge.search.typos import corrected
 from knowledge.search.vector import ONLY_WORDS
@@ -83,6 +84,7 @@ def find(view: Query) -> Writes:
     used = fitting(passages, settings.MAX_CONTEXT_LENGTH)
     context = as_context(used)
     is_foreign = bool(results.stats.get("is_foreign"))
+    state = intake(view.collections) if results.quality == "poor" else None
     replaced = results.stats.get("corrected") or {}
     return ({"canonical_question": corrected(question, replaced)} if replaced else {}) | {
         "search_results": passages,
@@ -97,7 +99,8 @@ def find(view: Query) -> Writes:
             "unproven": unproven(view, question, used, is_foreign=is_foreign)
             if results.quality == "excellent"
             else [],
-        },
+        }
+        | ({"taken_in": (state.finished, state.items)} if state else {}),
         "search_quality": results.quality,
         "search_error": reason(results.error),
     }

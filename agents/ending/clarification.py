@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import shorten
 from typing import Any
 
@@ -147,7 +147,7 @@ def ask(view: Request, llm: Model) -> Writes:
         ],
     )
     offered = chosen(wording, candidates) or candidates[:MOST_OPTIONS]
-    paragraphs = [wording.message]
+    paragraphs = [wording.message, *_still_taken_in(view)]
     if offered:
         lead = wording.lead.strip() or _lead(view, reason).in_language(language)
         paragraphs.append("\n".join([lead, *(f"- {option}" for option in offered)]))
@@ -165,7 +165,8 @@ def say(view: Request) -> Writes:
     reason = view.clarification_reason
     offered = _candidates(view)
     if _is_empty(view):
-        return _writes([Phrase.NO_DOCUMENTS.in_language(language)], reason, [], language)
+        nothing = Phrase.NO_DOCUMENTS.in_language(language)
+        return _writes([nothing, *_still_taken_in(view)], reason, [], language)
     if _is_last_round(view) and settings.HANDOVER:
         return _handed_over(view)
     asked: list[dict[str, Any]] = []
@@ -284,7 +285,7 @@ def _distinct(names: Iterable[str], most: int) -> list[str]:
 
 def _paragraphs(view: Request, reason: Reason, offered: Sequence[str], language: str) -> list[str]:
     """The paragraphs of a question back: what is unclear, then what to choose from."""
-    paragraphs = [_opening(view, reason, language)]
+    paragraphs = [_opening(view, reason, language), *_still_taken_in(view)]
     if note := searched_for(view.search_stats, language):
         paragraphs.insert(0, note)
     if reason in DECLINING_REASONS:
@@ -297,6 +298,13 @@ def _paragraphs(view: Request, reason: Reason, offered: Sequence[str], language:
     if base_language(language) == ENGLISH:
         paragraphs.extend(_questions(view))
     return paragraphs
+
+
+def _still_taken_in(view: Request) -> Iterator[str]:
+    """Say how far the documents are, where more are to come that may say it."""
+    if view.clarification_reason not in DECLINING_REASONS and "taken_in" in view.search_stats:
+        finished, items = view.search_stats["taken_in"]
+        yield Phrase.STILL_TAKEN_IN.in_language(view.language, finished=finished, items=items)
 
 
 def _opening(view: Request, reason: Reason, language: str) -> str:

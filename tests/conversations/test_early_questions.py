@@ -4,6 +4,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from agents.models import Envelope
 from conversations.errors import StillTakenIn
 from conversations.models import Conversation
 from conversations.services import Asker, ask
@@ -82,6 +83,8 @@ def test_what_is_not_found_among_the_first_documents_is_not_called_missing(
     assert exit_info.value.code == 3
     assert "still being taken in: 1 of 9; ask again in a moment" in said
     assert "found no answer" not in said
+    replied = Envelope.objects.get().payload["response"]
+    assert "Documents are still being taken in: 1 of 9. Ask again in a moment." in replied
 
 
 @pytest.mark.usefixtures("working")
