@@ -317,7 +317,8 @@ def shortened(text: str) -> str:
 def figures(answer: Answered) -> str:
     """Return what an answer took and how far it is supported, in a line."""
     tokens = f"{answer.input_tokens:,} + {answer.output_tokens:,} tokens, {money(answer.cost)} USD"
-    spent = f", {answer.calls} calls, {tokens}" if answer.calls else ""
+    calls = f"{answer.calls} call{'s' * (answer.calls != 1)}"
+    spent = f", {calls}, {tokens}" if answer.calls else ""
     return f"{answer.mode}, {answer.seconds:.1f} s{spent}; citations: {citations(answer.citations)}"
 
 
