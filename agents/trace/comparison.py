@@ -14,6 +14,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Count
 
 from agents.contract import REGISTRY
 from agents.decision import Stage
@@ -29,7 +30,7 @@ from agents.steps.records import Payload, payload_after_agent, payload_after_dec
 from agents.trace.usage import usage_of_calls
 from agents.words import ENGLISH
 from knowledge.collections import OWN_DOCUMENTATION
-from knowledge.models import Collection, Document, GoldenQuestion
+from knowledge.models import Collection, GoldenQuestion
 
 MOST = 5
 # What the documentation that Docent comes with answers.
@@ -66,9 +67,8 @@ def collection_to_ask() -> Collection | None:
     golden = GoldenQuestion.objects.exclude(sources=[]).order_by("-pk").first()
     if golden:
         return golden.collection
-    others = Document.objects.exclude(collection__name=OWN_DOCUMENTATION).first()
-    document = others or Document.objects.first()
-    return document.collection if document else None
+    sized = Collection.objects.annotate(size=Count("documents")).exclude(size=0).order_by("-size")
+    return sized.exclude(name=OWN_DOCUMENTATION).first() or sized.first()
 
 
 def questions(collection: Collection) -> list[str]:

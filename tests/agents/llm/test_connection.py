@@ -18,6 +18,7 @@ from agents.names import MODEL_ASKERS
 from agents.trace import comparison
 from assistant.lab.model_server import Call, Response, serving
 from knowledge import ingestion
+from knowledge.collections import OWN_DOCUMENTATION
 from knowledge.models import GoldenQuestion
 from knowledge.providers import Provider
 from tests import factories
@@ -245,8 +246,10 @@ def test_who_has_a_model_of_its_own_keeps_it(settings: Settings) -> None:
 
 
 def test_golden_questions_are_asked_first(db: None) -> None:
-    factories.collection("larger", documents=9)
+    larger = factories.collection("larger", documents=9)
     small = factories.collection("small")
+    factories.collection(OWN_DOCUMENTATION, documents=12)
+    assert comparison.collection_to_ask() == larger
     GoldenQuestion.objects.create(collection=small, question="Is it?", sources=["0.md"])
     GoldenQuestion.objects.create(collection=small, question="Is there none?", sources=[])
     assert comparison.collection_to_ask() == small
