@@ -203,9 +203,10 @@ def _refuse_unready(
     assistant: Assistant | None, chosen: Sequence[Collection], bound: Bounds
 ) -> None:
     reach.refuse_unready(assistant, bound)
+    # At a first start both hold for a while, and this one says how long it will be.
+    refuse_too_early(chosen or reach.own_collections(assistant, bound))
     if missing := presence.missing_roles():
         raise NobodyListens(missing)
-    refuse_too_early(chosen or reach.own_collections(assistant, bound))
 
 
 def _begin(conversation: Conversation, message: Message, memory: dict[str, Any]) -> Envelope:

@@ -64,6 +64,13 @@ def test_the_documentation_with_which_docent_begins_is_waited_for() -> None:
 
 
 @pytest.mark.django_db
+def test_while_workers_start_too_it_says_how_far_the_documents_are() -> None:
+    under_way(factories.collection(OWN_DOCUMENTATION, documents=0), 0, 25)
+    with pytest.raises(StillTakenIn, match="0 of 25"):
+        ask(QUESTION, Asker(None))
+
+
+@pytest.mark.django_db
 @pytest.mark.usefixtures("listening")
 def test_the_start_page_says_so_and_when_to_ask_again(client: Client) -> None:
     under_way(factories.collection(documents=0), 40, 133)
