@@ -1,20 +1,23 @@
 """Admin of the conversations: each as a chat to read; one can be forgotten, none changed."""
 
+import uuid
 from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.urls import reverse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
 from django.utils.text import Truncator
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from agents.models import Envelope
-from conversations import handover
+from conversations import gaps, handover
 from conversations.assistant_admin import AssistantAdmin
 from conversations.conversation_filters import (
     CostFilter,
@@ -24,18 +27,20 @@ from conversations.conversation_filters import (
     cost,
     with_outcomes,
 )  # fmt: skip
-from conversations.endings import Kind
+from conversations.endings import TRIAL, Kind
 from conversations.erasure import forget
-from conversations.errors import RefusedHandover
+from conversations.errors import ConversationError, RefusedHandover
 from conversations.feedback import Rating, with_answers
-from conversations.gap_admin import GapAdmin
+from conversations.gap_admin import GapAdmin, trial_context
 from conversations.inbox import CHANGE, MOST_MESSAGES, OPEN, HandoverAdmin, shown, with_turns
 from conversations.models import Conversation, Feedback, Gap, Handover, Message
-from conversations.services import with_beginnings
+from conversations.services import Filters, with_beginnings
 from knowledge.read_only_admin import RecordAdmin
 
 __all__ = ("AssistantAdmin", "ConversationAdmin", "FeedbackAdmin")
 
+# What the search box holds.
+BOX = ("q", "collection", "language", "audience", "limit")
 COLOURS: dict[str, str] = {
     Conversation.Status.RUNNING: "info",
     Conversation.Status.AWAITING_USER: "warning",
@@ -74,6 +79,43 @@ class ConversationAdmin(RecordAdmin):
     list_select_related = ("owner",)
     search_fields = ("id", "session", "user_id", "owner__username", "messages__text")
     search_help_text = "Words of a question or an answer, session, or user"
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add where staff try a question, and look at its reply."""
+        guarded = self.admin_site.admin_view
+        return [
+            path("try/", guarded(self.try_view), name="conversations_conversation_try"),
+            path(
+                "tried/<uuid:turn>/",
+                guarded(self.tried_view),
+                name="conversations_conversation_tried",
+            ),
+            *super().get_urls(),
+        ]
+
+    def try_view(self, request: HttpRequest) -> HttpResponse:
+        """Ask what stands in the search box, in a conversation of who asks; show both."""
+        if request.method != "POST" or not isinstance(request.user, User):
+            raise PermissionDenied
+        query = QueryDict(mutable=True)
+        for name in BOX:
+            query.setlist(name, list(filter(None, request.POST.getlist(name))))
+        tags = query.getlist("language")
+        try:
+            filters = Filters(languages=tags, audience=query.get("audience", ""))
+            names = query.getlist("collection")
+            turn = gaps.trial(query.get("q", ""), request.user, names, filters)
+            query["asked"] = str(turn.pk)
+        except ConversationError as refusal:
+            messages.error(request, str(refusal))
+        return redirect(f"{reverse('admin:knowledge_document_search')}?{query.urlencode()}")
+
+    def tried_view(self, request: HttpRequest, turn: uuid.UUID) -> HttpResponse:
+        """Show the reply to what staff tried themselves."""
+        own = Conversation.objects.filter(owner=request.user.pk, session__startswith=TRIAL)
+        row = get_object_or_404(Envelope, pk=turn, conversation_id__in=own.values("pk"))
+        context = {"tried": trial_context(row), "refresh": request.path}
+        return TemplateResponse(request, "conversations/trial.html", context)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
         """Conversations with their first words and what came of them."""

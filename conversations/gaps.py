@@ -26,7 +26,7 @@ from agents.models import Envelope
 from agents.names import Status
 from conversations.endings import TRIAL, Ending, Gap, ending_of, missed
 from conversations.models import Conversation
-from conversations.services import Asker, ask
+from conversations.services import ANY, Asker, Filters, ask
 from knowledge import embedding
 from knowledge.identifiers import INGEST_QUEUE
 
@@ -204,7 +204,9 @@ def ask_again(gap: Gap, by: User) -> Envelope:
     return turn
 
 
-def trial(question: str, by: User, collections: Sequence[str] = ()) -> Envelope:
+def trial(
+    question: str, by: User, collections: Sequence[str] = (), filters: Filters = ANY
+) -> Envelope:
     """Ask on behalf of staff, in a conversation of its own. Raises a ConversationError."""
     session = f"{TRIAL}{uuid.uuid4()}"
-    return ask(question, Asker(by), session=session, collections=collections)
+    return ask(question, Asker(by), session=session, collections=collections, filters=filters)

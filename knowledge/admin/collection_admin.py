@@ -1,8 +1,7 @@
-"""Collections as they may be edited, their golden questions, and receipts of deletions."""
+"""Collections as they may be edited, and receipts of deletions."""
 
 from typing import Any
 
-from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.db import transaction
@@ -10,14 +9,12 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
-from unfold.admin import ModelAdmin
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminTextareaWidget
 
 from knowledge.admin.collection_upkeep import CollectionUpkeep, upkeep_context
 from knowledge.collections import with_sizes
 from knowledge.ingestion.removal import delete
-from knowledge.models import Chunk, Collection, Document, GoldenQuestion, Receipt
+from knowledge.models import Chunk, Collection, Document, Receipt
 from knowledge.read_only_admin import RecordAdmin
 
 Deletion = tuple[list[str], dict[str, int], set[str], list[str]]
@@ -119,66 +116,6 @@ class CollectionAdmin(CollectionUpkeep):
                 list(collection.ingests.select_for_update().values_list("pk"))
                 delete_with_receipt(request, collection.documents.all(), "its collection went")
                 collection.delete()
-
-
-class LinesField(forms.CharField):
-    """A list of texts, one a line."""
-
-    widget = UnfoldAdminTextareaWidget
-
-    def prepare_value(self, value: Any) -> Any:
-        """Return the list as lines."""
-        return "\n".join(value) if isinstance(value, list) else value
-
-    def clean(self, value: Any) -> list[str]:
-        """Return the lines that hold something, each once."""
-        text = super().clean(value) or ""
-        return list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
-
-
-class GoldenQuestionForm(forms.ModelForm):
-    """A question, and the documents that answer it."""
-
-    sources = LinesField(
-        required=False,
-        help_text="Sources of the documents that answer it, one a line, as the list of documents "
-        "shows them. Empty: no document of the collection answers it.",
-    )
-
-    class Meta:
-        model = GoldenQuestion
-        fields = ("collection", "question", "sources")
-
-    def clean(self) -> dict[str, Any]:
-        """Refuse sources that the collection does not hold, naming them."""
-        cleaned: dict[str, Any] = super().clean() or {}
-        collection, sources = cleaned.get("collection"), cleaned.get("sources", [])
-        if collection is None:
-            return cleaned
-        known = collection.documents.filter(source__in=sources).values_list("source", flat=True)
-        if unknown := set(sources) - set(known):
-            self.add_error(
-                "sources",
-                f"{collection} holds no document with the source {', '.join(sorted(unknown))}.",
-            )
-        return cleaned
-
-
-@admin.register(GoldenQuestion)
-class GoldenQuestionAdmin(ModelAdmin):
-    """Golden questions: what `calibrate` and `reindex` measure a collection by."""
-
-    form = GoldenQuestionForm
-    list_display = ("question", "collection", "answered_by")
-    list_filter = (("collection", admin.RelatedOnlyFieldListFilter),)
-    list_select_related = ("collection",)
-    search_fields = ("question", "sources")
-    fields = ("collection", "question", "sources")
-
-    @display(description="Answered by")
-    def answered_by(self, question: GoldenQuestion) -> str:
-        """The sources, or that there are none."""
-        return ", ".join(question.sources) or "no document"
 
 
 @admin.register(Receipt)

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from knowledge.api.search_api import RESULTS_LIMIT, SearchQuery, run_search
 from knowledge.errors import KnowledgeError
-from knowledge.models import Chunk, Collection
+from knowledge.models import Chunk, Collection, Document
 from knowledge.search import SearchResult, Surroundings, neighbours
 from knowledge.search.explanation import ConsideredChunk, Explanation
 
@@ -53,7 +53,10 @@ def search_context(form: QueryDict) -> dict[str, Any]:
     }
     if "q" not in form:
         return context
-    query = SearchQuery(data=form)
+    # The turn in which the same was asked stands beside the question.
+    asked = form.copy()
+    asked.pop("asked", None)
+    query = SearchQuery(data=asked)
     if not query.is_valid():
         errors = {name: error_messages(problems) for name, problems in query.errors.items()}
         return context | {"errors": errors}
@@ -61,7 +64,15 @@ def search_context(form: QueryDict) -> dict[str, Any]:
         result = run_search(query.validated_data | {"explain": True})
     except KnowledgeError as error:
         return context | {"errors": {"collection": [str(error)]}}
-    return context | result_context(result)
+    return context | result_context(result) | {"sources": sources_of(result)}
+
+
+def sources_of(result: SearchResult) -> list[dict[str, Any]]:
+    """Return the documents of the passages, best first, to be ticked as answers."""
+    ids = list(dict.fromkeys(passage.document_id for passage in result.passages))
+    rows = Document.objects.filter(pk__in=ids).values("pk", "title", "source", "collection__name")
+    by_id: dict[str, dict[str, Any]] = {row["pk"]: dict(row) for row in rows}
+    return [by_id[each] for each in ids if each in by_id]
 
 
 def error_messages(errors: Any) -> list[str]:

@@ -103,3 +103,28 @@ def test_the_first_messages_of_a_long_one_are_shown(
     monkeypatch.setattr("conversations.admin.MOST_MESSAGES", 1)
     talk = Conversation.objects.get(session="dear")
     assert "The first 1 messages are shown." in client.get(f"{LIST}{talk.pk}/change/").text
+
+
+def test_what_the_search_box_asks_is_answered_beside_the_hits(
+    client: Client, support: User, listening: None
+) -> None:
+    support.user_permissions.add(Permission.objects.get(codename="view_document"))
+    factories.collection("handbook")
+
+    told = client.post(f"{LIST}try/", {"q": "Do unused days end?", "collection": ["handbook"]})
+
+    turn = Envelope.objects.get()
+    talk = Conversation.objects.get()
+    assert (talk.owner, turn.memory["collections"]) == (support, ["handbook"])
+    page = client.get(told["Location"]).text
+    reply = f"{LIST}tried/{turn.pk}/"
+    assert f'data-refresh="{reply}"' in page
+    assert f'data-refresh="{reply}"' in client.get(reply).text
+    client.force_login(User.objects.create_superuser("other"))
+    assert client.get(reply).status_code == 404
+
+
+def test_a_question_that_cannot_be_asked_says_why(client: Client, support: User) -> None:
+    support.user_permissions.add(Permission.objects.get(codename="view_document"))
+    told = client.post(f"{LIST}try/", {"q": " "}, follow=True)
+    assert "The message is empty" in told.text

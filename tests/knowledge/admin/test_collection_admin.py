@@ -39,19 +39,61 @@ def test_a_collection_shows_its_sizes_and_threshold(staff: Client, document: Doc
     assert "0.43" in shown(staff, reverse("admin:knowledge_collection_changelist"))
 
 
-def test_golden_questions_take_sources_a_line_each(staff: Client, document: Document) -> None:
+ADD_GOLDEN = "/admin/knowledge/goldenquestion/add/"
+FIND = "/admin/knowledge/goldenquestion/find/"
+
+
+def ticked(page: str) -> dict[str, bool]:
+    """The sources that a form offers, and whether each is ticked."""
+    boxes = re.findall(r'<input[^>]*name="sources"[^>]*>', page)
+    return {
+        match[1]: bool(re.search(r"\schecked(?=[\s>/])", box))
+        for box in boxes
+        if (match := re.search('value="([^"]*)"', box))
+    }
+
+
+def test_a_golden_question_takes_the_documents_that_are_ticked(
+    staff: Client, document: Document
+) -> None:
     body = {
         "collection": str(document.collection_id),
         "question": "When do unused days end?",
-        "sources": f"  {document.source}\n\n{document.source}",
+        "sources": [document.source],
     }
-    staff.post(reverse("admin:knowledge_goldenquestion_add"), body)
+    staff.post(ADD_GOLDEN, body)
     question = GoldenQuestion.objects.get()
     assert question.sources == [document.source]
-    assert re.search(rf">\s*{document.source}</textarea>", shown(staff, address(question)))
-    staff.post(address(question), body | {"sources": ""})
+    assert ticked(shown(staff, address(question)))[document.source]
+    staff.post(address(question), body | {"sources": []})
     question.refresh_from_db()
     assert question.sources == []
+
+
+def test_a_golden_question_begins_with_the_hits_that_were_ticked(
+    staff: Client, document: Document
+) -> None:
+    page = shown(staff, ADD_GOLDEN, question="When do they end?", document=document.pk)
+    assert "When do they end?" in page
+    assert ticked(page) == {document.source: True}
+
+
+def test_documents_are_looked_for_and_what_was_filled_in_stays(
+    staff: Client, document: Document
+) -> None:
+    other = levels.page("tea.md", ("Tea.", levels.towards(0, 1)), title="On tea",
+                        collection=document.collection.name)  # fmt: skip
+    body = {
+        "collection": str(document.collection_id),
+        "question": "What of them?",
+        "sources": [document.source],
+        "find": "on tea",
+    }
+    response = staff.post(FIND, body, follow=True)
+    assert "What of them?" in response.text
+    found = ticked(response.text)
+    assert found[document.source]
+    assert not found[other.source]
 
 
 def test_golden_questions_refuse_sources_the_collection_does_not_hold(
@@ -60,7 +102,7 @@ def test_golden_questions_refuse_sources_the_collection_does_not_hold(
     body = {
         "collection": str(document.collection_id),
         "question": "When do unused days end?",
-        "sources": f"{document.source}\nelsewhere.md",
+        "sources": [document.source, "elsewhere.md"],
     }
     page = staff.post(reverse("admin:knowledge_goldenquestion_add"), body).content.decode()
     assert "no document with the source elsewhere.md" in page
