@@ -22,7 +22,7 @@ from unfold.decorators import display
 
 from agents.api import UsageQuery
 from agents.llm.outcomes import UNHEARD, Outcome
-from agents.models import Budget, Envelope, Fault, ModelCall, Price, ToolRun
+from agents.models import Budget, Envelope, Fault, ModelCall, Price, Report, ToolRun
 from agents.names import Status
 from agents.steps.records import payloads_before
 from agents.tools.tool import ToolOutcome
@@ -39,6 +39,7 @@ from agents.trace.trace import (
     timeline,
 )
 from agents.trace.usage import MOST_ROWS, PARTS, calls_of, figures, usage_of_calls
+from knowledge.models import Collection
 from knowledge.providers import parse_model_name, provider_names
 from knowledge.read_only_admin import RecordAdmin, pretty
 from knowledge.safe_html import html
@@ -55,6 +56,21 @@ MOST_DAYS = 400  # in a chart
 FIGURES_WINDOW = timedelta(days=30)
 # Of what a tool gave, so much is shown beside a step; the page of its call has it whole.
 SHOWN = 400
+REPORT_SHOWN = 300_000  # characters
+
+
+class Planned(admin.SimpleListFilter):
+    """Whether the turn had a plan, as an analysis has."""
+
+    title, parameter_name = "plan", "plan"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the one choice."""
+        return [("yes", "analysis with a plan")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return turns with a plan."""
+        return queryset.filter(payload__has_key="analysis_plan") if self.value() else queryset
 
 
 @admin.register(Envelope)
@@ -64,7 +80,7 @@ class EnvelopeAdmin(RecordAdmin):
     record_template = "agents/envelope.html"
     list_display = ("question", "state", "route", "steps", "work", "error_id", "began")
     list_display_links = ("question",)
-    list_filter = ("status", "create_ts")
+    list_filter = ("status", Planned, "create_ts")
     search_fields = ("id", "conversation_id", "error_id", "memory__text")
     search_help_text = "Id of a turn or a conversation, error number, or words of the question"
     date_hierarchy = "create_ts"
@@ -141,6 +157,40 @@ class EnvelopeAdmin(RecordAdmin):
     def began(self, envelope: Envelope) -> datetime:
         """When the message was taken."""
         return envelope.create_ts
+
+
+@admin.register(Report)
+class ReportAdmin(RecordAdmin):
+    """Analysis reports: what `analyse` found, to be read; who may delete reports deletes them."""
+
+    record_template = "agents/report.html"
+    list_display = ("title", "collection", "came_to", "created")
+    list_filter = ("collection", "created")
+    search_fields = ("title", "text")
+    date_hierarchy = "created"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Report]:
+        """Reports without their texts."""
+        reports: QuerySet[Report] = super().get_queryset(request)
+        return reports.defer("text")
+
+    def record(self, row: Any) -> dict[str, Any]:
+        """Return the report with its text as a reader sees it."""
+        return {
+            "row": row,
+            "text": html(row.text[:REPORT_SHOWN]),
+            "is_cut": len(row.text) > REPORT_SHOWN,
+            "home": Collection.objects.filter(name=row.collection).first(),
+        }
+
+    @display(description="Came to")
+    def came_to(self, report: Report) -> str:
+        """What the requirements came to."""
+        return ", ".join(f"{count} {what}" for what, count in report.counts.items() if count)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whoever may delete reports."""
+        return ModelAdmin.has_delete_permission(self, request, obj)
 
 
 @admin.register(Fault)

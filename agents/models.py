@@ -378,7 +378,24 @@ class Budget(models.Model):
         return f"{self.owner}: {self.usd_per_day} USD a day"
 
 
-__all__ = ["Budget", "Envelope", "Fault", "ModelCall", "Price", "Step", "ToolRun"]
+__all__ = ["Budget", "Envelope", "Fault", "ModelCall", "Price", "Report", "Step", "ToolRun"]
+
+
+class Report(models.Model):
+    """What came of holding many requirements against many documents, as `analyse` wrote it."""
+
+    title = models.CharField(max_length=300)
+    collection = models.CharField(max_length=63)  # whose documents were read
+    counts = models.JSONField(default=dict)  # what requirements came to → how many
+    text = models.TextField()  # Markdown
+    created = models.DateTimeField(default=now)
+
+    class Meta:
+        verbose_name = "analysis report"
+        ordering = ("-created",)
+
+    def __str__(self) -> str:
+        return self.title
 
 
 class Tally(models.Model):

@@ -371,6 +371,7 @@ SPECTACULAR_SETTINGS = {
         "ConversationStatus": "conversations.models.Conversation.Status",
         "HandoverReason": "conversations.models.Handover.Why",
         "IngestStatus": "knowledge.models.Ingest.Status",
+        "JobKind": "knowledge.models.Ingest.Kind",
         "ItemKind": "knowledge.models.Item.Kind",
         "ItemStatus": "knowledge.models.Item.Status",
         "QueueState": "agents.trace.queues.State",

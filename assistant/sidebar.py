@@ -71,6 +71,7 @@ SECTIONS: dict[str, tuple[Place, ...]] = {
         Place("Try a search", "search", f"{DOCUMENT}_search", "knowledge.view_document"),
         rows("Golden questions", "star", "knowledge.goldenquestion"),
         rows("Turns", "conversion_path", "agents.envelope"),
+        rows("Analysis reports", "fact_check", "agents.report"),
     ),
     "Operations": (
         Place("Queues", "stacks", "admin-queues", "agents.view_envelope"),

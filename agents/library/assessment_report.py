@@ -41,6 +41,13 @@ def table(rows: Sequence[Row], title: str) -> Table:
     return shown
 
 
+def counts_of(rows: Sequence[Row]) -> dict[str, int]:
+    """Return what all of it came to → how often, in words."""
+    by_model = any(row.turn for row in rows)
+    counts = Counter(_counted(rows) if by_model else map(nearness, rows))
+    return {words: counts[each] for each, words in (JUDGED if by_model else NEAR).items()}
+
+
 def _counted(rows: Iterable[Row]) -> Iterator[str]:
     for row in rows:
         yield from [each.verdict for each in row.judged] or ([""] if is_answered(row) else [])

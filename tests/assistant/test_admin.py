@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
+from django.core.checks import run_checks
 from django.db import connection
 from django.db.models import Model
 from django.test import Client
@@ -16,7 +17,7 @@ from knox.models import AuthToken
 
 from agents.billing.models import Customer, Invoice, Plan, RefundCase, Subscription
 from agents.billing.refunds import open_case
-from agents.models import Budget, Envelope, Fault, ModelCall, Price, ToolRun
+from agents.models import Budget, Envelope, Fault, ModelCall, Price, Report, ToolRun
 from agents.names import Status
 from conversations import handover
 from conversations.endings import Ending
@@ -38,12 +39,12 @@ KINDS: list[type[Model]] = [
     Assistant, Budget, Collection, Conversation, Customer, Document, Entity, Envelope,
     Fault,
     Feedback, Gap, GoldenQuestion, Group, Handover, Ingest, Invoice, Key, ModelCall, Plan, Price,
-    Receipt, RefundCase, Relation, Subscription, ToolRun, User,
+    Receipt, RefundCase, Relation, Report, Subscription, ToolRun, User,
 ]  # fmt: skip
 KEPT: list[type[Model]] = [
     Entity, Envelope, Fault, Feedback, Gap, Handover, Ingest, ModelCall, Receipt, Relation, ToolRun,
 ]  # fmt: skip
-RECORDS: list[type[Model]] = [Conversation, Document, *KEPT]
+RECORDS: list[type[Model]] = [Conversation, Document, Report, *KEPT]
 SCRIPT = "<script>alert(1)</script>"
 ATTRIBUTE = '" onmouseover="alert(1)'
 
@@ -94,6 +95,7 @@ def rows(db: None) -> None:
         key="one",
     )
     missed(answered)
+    Report.objects.create(title=SCRIPT, collection="handbook", text=SCRIPT, counts={SCRIPT: 1})
     factories.failed_turn(talk, ValueError(SCRIPT))
     factories.turn(talk, status=Status.RUNNING)
     desk = factories.conversation("desk-1", owner=widget)
@@ -132,6 +134,10 @@ def some(kind: type[Model]) -> Model:
     row = kind._default_manager.order_by("pk").first()
     assert row is not None
     return row
+
+
+def test_the_checks_of_django_find_nothing() -> None:
+    assert run_checks() == []
 
 
 def test_every_kind_that_is_registered_is_looked_at_here() -> None:

@@ -20,7 +20,8 @@ from agents.library.assessment import (
     prescribed,
     requirements_of,
 )
-from agents.library.assessment_report import as_json, as_markdown, table
+from agents.library.assessment_report import as_json, as_markdown, counts_of, table
+from agents.models import Report
 from conversations import inquiry
 from conversations.errors import ConversationError
 from conversations.inquiry import Inquiry
@@ -82,29 +83,32 @@ class Command(BaseCommand):
         if options["at_once"] < 1:
             raise CommandError("--at-once takes a number from 1 on.")
         try:
-            rows = self._rows(options, report.with_suffix(".rows.jsonl"))
+            if against := options["against"]:
+                collections_named([against])
+            collection = self._collection(options["subject"])
+            rows = self._rows(options, collection, report.with_suffix(".rows.jsonl"))
         except (KnowledgeError, UnusableBatch, ConversationError) as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt as error:
             raise CommandError("Stopped. The same command goes on from here.") from error
-        held = filter(
-            None, (options["against"], options["questions"] and options["questions"].name)
-        )
+        held = filter(None, (against, options["questions"] and options["questions"].name))
         subject = Path(options["subject"]).name or options["subject"]
         title = f"{subject} against {', '.join(held)}"
-        report.write_text(as_markdown(rows, title), encoding="utf-8")
+        text = as_markdown(rows, title)
+        report.write_text(text, encoding="utf-8")
+        Report.objects.create(
+            title=title[:300], collection=collection, text=text, counts=counts_of(rows)
+        )
         values = json.dumps(as_json(rows), ensure_ascii=False, indent=1)
         report.with_suffix(".json").write_text(values, encoding="utf-8")
         console_of(self, options).print(table(rows, title))
-        self.stdout.write(f"Report: {report}, {report.with_suffix('.json')}")
+        self.stdout.write(f"Report: {report}, {report.with_suffix('.json')}, and in the admin")
 
-    def _rows(self, options: dict[str, Any], path: Path) -> list[Row]:
+    def _rows(self, options: dict[str, Any], collection: str, path: Path) -> list[Row]:
         questions: Path | None = options["questions"]
         written = requirements_of(questions) if questions else []
         against: str | None = options["against"]
-        if against:
-            collections_named([against])
-        documents = documents_in(self._collection(options["subject"]))
+        documents = documents_in(collection)
         if not inquiry.can_judge():
             self.stderr.write(NOBODY_JUDGES)
             every = [*written, *(prescribed(against) if against else [])]
