@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.attributes import BOOKKEEPING, MEMORY, TRACE, UNIVERSAL
+from agents.attributes import ATTRIBUTES, BOOKKEEPING, MEMORY, TRACE, UNIVERSAL
 from agents.contract import REGISTRY
 from agents.models import Envelope, Step
 from agents.names import Role
@@ -39,7 +39,9 @@ def breakdown(envelope: Envelope, steps: Sequence[Step]) -> list[Group]:
     writers = writers_of(step.role for step in steps)
     groups: dict[str, Group] = {title: Group(title) for title in dict.fromkeys(writers.values())}
     groups |= {title: Group(title) for title in (SAW, KEPT)}
-    for name, value in envelope.payload.items():
+    # In the order in which they are declared: PostgreSQL keeps none.
+    for name in (name for name in ATTRIBUTES if name in envelope.payload):
+        value = envelope.payload[name]
         if value in EMPTY or name in REPLY:
             continue
         title = writers.get(name) or (SAW if name in MEMORY else KEPT)

@@ -39,4 +39,4 @@ def test_what_a_search_was_judged_by_stands_first_and_structures_are_folded() ->
     stats = {"confidence": 0.123456, "threshold": 0.35, "hits": {"keyword": [1]}, "absent": ["teh"]}
     facts, rest = titles({"search_stats": stats, "search_results": [{"title": "x"}]})["search"]
     assert facts == {"confidence": "0.123", "threshold": "0.35", "absent": "teh"}
-    assert rest == ["search_stats", "search_results"]
+    assert rest == ["search_results", "search_stats"]
