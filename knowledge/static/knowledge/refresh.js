@@ -17,9 +17,13 @@ async function refresh(place) {
   } catch {
     next = null;
   }
-  if (next) {
+  const focused = place.contains(document.activeElement) ? document.activeElement : null;
+  // What somebody is writing stays until they leave the field.
+  if (next && !focused?.matches("input, select, textarea")) {
     place.replaceWith(next);
     place = next;
+    const button = focused?.getAttribute("formaction");
+    if (button) place.querySelector(`[formaction="${button}"]`)?.focus();
   }
   if (place.dataset.refresh) watch(place);
 }
