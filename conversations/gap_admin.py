@@ -78,7 +78,7 @@ class GapAdmin(RecordAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Gap]:
         """Gaps with what they hold."""
         rows: QuerySet[Gap] = super().get_queryset(request)
-        return gaps.with_questions(rows)
+        return gaps.with_questions(rows).defer("leader__embedding")
 
     def get_ordering(self, request: HttpRequest) -> tuple[Any, ...]:
         """The most asked first; `ordering` may name no sums."""
@@ -93,7 +93,7 @@ class GapAdmin(RecordAdmin):
 
     def record(self, row: Any) -> dict[str, Any]:
         """Return the gap with what was asked, what search finds now, and what came of asking."""
-        endings = row.endings.filter(missed()).select_related("turn", "conversation")
+        endings = row.endings.filter(missed()).select_related("turn").defer("embedding")
         asked = list(endings.prefetch_related("turn__feedback").order_by("-created")[:EXAMPLES])
         return {
             "row": row,
