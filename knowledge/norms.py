@@ -6,7 +6,7 @@ law is.
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -147,6 +147,8 @@ def _patterns(language: str) -> dict[str, re.Pattern[str]]:
     if known is None:
         return {}
     either = {kind: _any(wordings) for kind, wordings in known.items()}
+    if "promise" in known:
+        either["duty"] += f"|{_promised(known)}"
     both = {
         "begins": f"(?i:{either['begins']})",
         "ends": f"(?i:{either['ends']})",
@@ -154,6 +156,17 @@ def _patterns(language: str) -> dict[str, re.Pattern[str]]:
         "section": rf"(?:§+|(?i:{either['section']}))\s*(\d{{1,3}}(?:\.\d{{1,3}})*)",
     }
     return {kind: re.compile(pattern) for kind, pattern in (either | both).items()}
+
+
+def _promised(known: Mapping[str, list[str]]) -> str:
+    """Return a pattern for what a party says that it will do, and not for what will happen.
+
+    A plural in parentheses or one word may stand between.
+    """
+    parties = _any([form for each in known["parties"] for form in (each, each.capitalize())])
+    promise, foreseen = _any(known["promise"]), _any(known["foreseen"])
+    beside = r"(?:\(s\))?\]?(?:\s\w{3,12})?"
+    return rf"(?:{parties}){beside}\s(?:{promise})\s(?!(?:\w+ly\s)?(?:{foreseen}))(?=\w)"
 
 
 def _any(wordings: list[str]) -> str:

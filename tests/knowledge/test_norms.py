@@ -61,10 +61,31 @@ def test_there_are_sentences_for_every_language_with_wordings() -> None:
         "\u201cFlat\u201d shall mean the rooms.",
         "```\nyou must not read this\n```",
         "Maybe in May.",
+        "The editor will open the page.",
+        "The Recipient will be entitled to damages.",
+        "The company will suffer harm.",
+        "The supplier will",
     ],
 )
 def test_what_prescribes_nothing_is_left_out(text: str) -> None:
     assert norms(text, "en") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("The Recipient will keep it secret.", "duty"),
+        ("Upon request, the receiving party will promptly return all copies.", "duty"),
+        ("The Parties each will bear their costs.", "duty"),
+        ("[Company] will disclose what it invents.", "duty"),
+        ("Contractor(s) will report it.", "duty"),
+        ("You will be responsible for it.", "duty"),
+        ("The Recipient will not sell it.", "prohibition"),
+        ("Neither party nor its agents will disclose it.", "prohibition"),
+    ],
+)
+def test_what_a_party_says_that_it_will_do_it_has_to_do(text: str, kind: str) -> None:
+    assert [each.kind for each in norms(text, "en")] == [kind]
 
 
 def test_numbers_of_clauses_are_no_part_of_what_they_say() -> None:
