@@ -17,6 +17,7 @@ from agents.analysis.shapes import Evidence
 from agents.models import ToolRun
 from agents.names import Role
 from agents.tools.tool import Arguments, Caller, Finding, RefusedArguments, tool
+from agents.tools.toolbox import unwritten
 from knowledge import search as knowledge_search
 from knowledge.errors import UnknownCollection
 from knowledge.language import surely
@@ -147,8 +148,9 @@ def given_to(caller: Caller, role: str = "") -> dict[str, Evidence]:
     """Return the passages that tools gave in this turn by now, by id; only to a role, if named."""
     if not caller.turn_id:
         return {}
-    runs = ToolRun.objects.filter(envelope=uuid.UUID(caller.turn_id))
-    return of_runs(runs.filter(role=role) if role else runs)
+    written = ToolRun.objects.filter(envelope=uuid.UUID(caller.turn_id)).order_by("pk")
+    runs = [*written, *unwritten()]
+    return of_runs(run for run in runs if not role or run.role == role)
 
 
 def given_passage(name: str, caller: Caller) -> Evidence:

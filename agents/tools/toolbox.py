@@ -70,6 +70,8 @@ class Toolbox:
     deadline: datetime | None = None
     # False: a replay, which finds what was done, looks things up, and changes and keeps nothing.
     is_live: bool = True
+    # What the steps of a replay before this one had tools do, which nobody writes down.
+    replayed: Sequence[ToolRun] = ()
     number: int = 0  # of the last call
     runs: list[ToolRun] = field(default_factory=list)  # of this attempt, in order
     _times: Counter[str] = field(default_factory=Counter)
@@ -365,6 +367,12 @@ def lend(toolbox: Toolbox) -> Iterator[Toolbox]:
         yield toolbox
     finally:
         _current.reset(reset)
+
+
+def unwritten() -> list[ToolRun]:
+    """Return what the calls of a replay brought by now; nothing where calls are written down."""
+    toolbox = _current.get()
+    return [*toolbox.replayed, *toolbox.runs] if toolbox and not toolbox.is_live else []
 
 
 def at_hand() -> Toolbox:

@@ -18,7 +18,7 @@ from agents.llm.journal import Entry, Subject
 from agents.llm.model import Model
 from agents.llm.outcomes import REPLIED, UNHEARD, ModelFailure, Outcome
 from agents.llm.requests import Choice, Reply
-from agents.models import Envelope, ModelCall, Step
+from agents.models import Envelope, ModelCall, Step, ToolRun
 from agents.names import MODEL_ASKERS, Role
 from agents.routing import decide
 from agents.steps import model_context
@@ -190,6 +190,7 @@ class Replay:
         numbers = [step.number for step in self.originals]
         self.payloads = dict(zip(numbers, payloads, strict=True))
         self.calls: list[ModelCall] = list(calls_of(self.envelope.pk).exclude(outcome__in=UNHEARD))
+        self._runs: list[ToolRun] = []
         self._waiting: dict[Role, list[Step]] = defaultdict(list)
         for step in self.originals:
             self._waiting[Role(step.role)].append(step)
@@ -241,9 +242,11 @@ class Replay:
             number or 0,
             toolbox.caller(role, self.envelope.pk, payload),
             is_live=False,
+            replayed=self._runs,
         )
         with model_context.lend(llm, role) as own, toolbox.lend(found):
             result = REGISTRY[role].perform(payload, own)
+        self._runs = [*self._runs, *found.runs]
         return self._add(role, original, result, step_journal=step_journal)
 
     def _is_kept(self, original: Step) -> bool:

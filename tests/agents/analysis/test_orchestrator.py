@@ -17,7 +17,6 @@ from agents.analysis.work_plan import Proposal
 from agents.models import Envelope, ToolRun
 from agents.names import Route, Status
 from agents.tools.tool import TOOLS, ToolOutcome
-from agents.trace.replay import Changes, Replay
 from agents.trace.trace import judged_requirements, plan_steps, trace
 from assistant.lab import scripted_analysis
 from assistant.lab.model_server import Call, Response
@@ -263,19 +262,6 @@ def test_money_that_is_spent_ends_the_plan_with_what_is_known(
     assert payload["shortcomings"][0]["reason"] == "budget"
     assert "ANALYSIS_TOKENS" in payload["shortcomings"][0]["detail"]
     assert payload["response"]
-
-
-def test_a_replay_from_a_specialist_asks_its_other_model_and_nobody_before_it(
-    analysts: Sensible,
-) -> None:
-    envelope = analysed()
-    step = envelope.steps.get(role="compliance")
-    analysts.server.ledger.clear()
-    replay = Replay(envelope, Changes({"compliance": "other@scripted"}), step.number)
-    replay.run()
-    assert {call.prompt for call in analysts.server.ledger} == {"compliance"}
-    assert {call.body["model"] for call in analysts.server.ledger} == {"other"}
-    assert replay.answer == envelope.payload["response"]
 
 
 def test_a_result_of_200_kb_is_shortened_for_the_model_and_kept_whole(
