@@ -3,8 +3,7 @@
 What fails is said in the output, with the passages found by then, and the others go on.
 """
 
-import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from agents.analysis.evidence import merged, named, of_runs
@@ -21,14 +20,14 @@ from agents.analysis.shapes import (
 from agents.contract import Agent, View, Writes, llm_agent
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
-from agents.llm.schema import parse, schema_of
+from agents.llm.schema import form_of, parse, unfilled
 from agents.names import Role
 from agents.tools import loop
 from agents.tools.tool import excerpt
 from agents.tools.toolbox import at_hand
 from prompts.prompt import Block, Prompt
 
-FORM = Prompt("form", "problem", "answer", "schema")
+FORM = Prompt("form", "problem", "answer", "form")
 # Of passages that others found, a specialist is shown so many; its own come with its tools.
 MOST_SHOWN = 12
 # Passages that are kept of a specialist that failed: nobody said which of them matter.
@@ -93,9 +92,9 @@ def declare(
             before=[Block(name, each.model_dump_json()) for name, each in before.items()],
             passages=[
                 told(each.id, f"{each.title} > {each.section}", each.text)
-                for each in list(view.evidence.values())[:MOST_SHOWN]
+                for each in nearest(view.evidence.values())[:MOST_SHOWN]
             ],
-            schema=json.dumps(schema_of(shape)),
+            form=form_of(shape),
         )
         known = merged(view.evidence, of_runs(answer.runs))
         result, dropped = only_known(_shaped(llm, answer.text, shape), known)
@@ -122,9 +121,14 @@ def _is_there(result: Given | None) -> bool:
     return isinstance(result, Checklist) and bool(result.requirements)
 
 
+def nearest(evidence: Iterable[Evidence]) -> list[Evidence]:
+    """Return passages in the same order however they were written down, the nearest first."""
+    return sorted(evidence, key=lambda each: (-(each.score or 0.0), each.id))
+
+
 def prompt_of(role: Role) -> Prompt:
     """Return the prompt of a specialist."""
-    return Prompt(role.value, "question", "before", "passages", "schema")
+    return Prompt(role.value, "question", "before", "passages", "form")
 
 
 def told(name: str, place: str, text: str) -> Block:
@@ -135,10 +139,10 @@ def told(name: str, place: str, text: str) -> Block:
 def _shaped(llm: Model, text: str, shape: type[G]) -> G:
     """Return an answer in its shape; one without it is asked for once more. Raises ModelFailure."""
     try:
-        return parse(text, shape)
+        return parse(text, shape, unfilled)
     except ModelFailure as failure:
-        schema = json.dumps(schema_of(shape))
-        return llm.ask(FORM, shape, problem=failure.problem, answer=text, schema=schema)
+        form = form_of(shape)
+        return llm.ask(FORM, shape, problem=failure.problem, answer=text, form=form)
 
 
 def only_known(result: G, known: Collection[str]) -> tuple[G, int]:

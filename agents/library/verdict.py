@@ -18,7 +18,7 @@ from agents.analysis.specialist import only_known, prompt_of, told
 from agents.llm.journal import Subject
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure
-from agents.llm.schema import schema_of
+from agents.llm.schema import form_of
 from agents.names import Role
 from prompts.prompt import Block
 
@@ -84,7 +84,7 @@ def judge(llm: Model, requirement: str, passages: Sequence[str]) -> Verdict:
         question=requirement,
         before=[Block(Role.REQUIREMENT_EXTRACTOR, checklist.model_dump_json())],
         passages=[told(name, "", passages[place]) for name, place in places.items()],
-        schema=json.dumps(schema_of(Verdicts)),
+        form=form_of(Verdicts),
     )
     known, _ = only_known(said, places)
     (found,) = believed(known, {Role.REQUIREMENT_EXTRACTOR: checklist}).verdicts

@@ -22,6 +22,7 @@ REPAIRABLE = frozenset({Outcome.EMPTY, Outcome.MALFORMED, Outcome.WRONG_SCHEMA})
 # So many times the tokens for a model that used them all up before it said a word.
 THINKING = 4
 FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
+UNFILLED = re.compile(r"\s*<[^<>]+>\s*")
 SHOWN = 200
 PROBLEMS = 5
 # So much of a reply that is to be mended is sent back: what follows would tell nothing more.
@@ -77,6 +78,35 @@ def _strict(node: Any) -> Any:
         strict["properties"] = {name: _strict(each) for name, each in node["properties"].items()}
         strict |= {"additionalProperties": False, "required": list(node["properties"])}
     return strict
+
+
+def form_of(shape: type[BaseModel]) -> str:
+    """Return a shape as JSON that is to be filled in; in `<…>` stands what goes there.
+
+    Small models that are shown a schema write it down again instead of what it asks for.
+    """
+    schema = schema_of(shape)
+    return json.dumps(_form(schema, "", schema.get("$defs", {})), ensure_ascii=False)
+
+
+def unfilled(text: str) -> str:
+    """Return in words that a text was not filled into its form, or is broken, or nothing."""
+    return "the form is not filled in" if UNFILLED.fullmatch(text) else broken(text)
+
+
+def _form(node: dict[str, Any], name: str, named: dict[str, Any]) -> Any:
+    node = named.get(node.get("$ref", "").removeprefix("#/$defs/"), node)
+    if "properties" in node:
+        parts = {part: _form(each, part, named) for part, each in node["properties"].items()}
+        # Lists last: they are long, and passages come after what they show.
+        return dict(sorted(parts.items(), key=lambda part: isinstance(part[1], list)))
+    if node.get("type") == "array":
+        return [_form({"description": node.get("description", name)} | node["items"], name, named)]
+    if "enum" in node:
+        return f"<{' | '.join(map(str, node['enum']))}>"
+    if node.get("type") == "boolean":
+        return "<true | false>"
+    return f"<{str(node.get('description', name)).rstrip('.')}>"
 
 
 def parse(

@@ -7,8 +7,10 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from agents.analysis.shapes import SHAPES
 from agents.llm.outcomes import ModelFailure, Outcome
-from agents.llm.schema import SENT_BACK, parse, repair, schema_of
+from agents.llm.schema import SENT_BACK, form_of, parse, repair, schema_of, unfilled
+from agents.names import Role
 from tests.agents.llm.probe import shaped_request
 
 
@@ -135,3 +137,20 @@ def test_of_a_long_reply_that_is_none_little_is_sent_back() -> None:
     change = repair(ModelFailure(Outcome.MALFORMED, "no JSON", reply="x" * 100_000))
     assert change
     assert len(change(shaped_request()).messages[-2]["content"]) == SENT_BACK
+
+
+@pytest.mark.parametrize("shape", SHAPES.values())
+def test_a_form_has_the_shape_and_cannot_be_handed_in_as_it_is(shape: type[BaseModel]) -> None:
+    form = form_of(shape)
+    assert json.loads(form).keys() == shape.model_fields.keys()
+    assert len(form) < len(json.dumps(schema_of(shape)))
+    with pytest.raises(ModelFailure, match="form is not filled in"):
+        parse(form, shape, unfilled)
+
+
+def test_a_form_says_what_goes_where_and_has_lists_last() -> None:
+    form = json.loads(form_of(SHAPES[Role.REQUIREMENT_EXTRACTOR]))
+    (requirement,) = form["requirements"]
+    assert requirement["severity"] == "<mandatory | conditional | recommended>"
+    assert list(requirement)[-1] == "evidence"
+    assert requirement["evidence"] == ["<ids of the passages that show it>"]
