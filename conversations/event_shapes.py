@@ -55,7 +55,8 @@ class ToolUse(EventShape):
 class AgentComplete(EventShape):
     """The step is done: the attributes it wrote, who wrote them, and its calls of tools.
 
-    That of the orchestrator says which roles will work on an analysis, step by step.
+    That of the orchestrator says which roles will work on an analysis, step by step; that of a
+    specialist that gave nothing, why.
     """
 
     role: str
@@ -66,6 +67,8 @@ class AgentComplete(EventShape):
     trajectory: list[ToolUse] = Field(default_factory=list)
     plan: list[list[str]] = Field(default_factory=list)
     estimate: Estimate | None = None  # of what the plan may come to
+    # Of a specialist: model, shape, budget, time, checklist or fault.
+    reason: str = ""
 
 
 class ToolCallStart(OfRole):

@@ -199,15 +199,17 @@ def _commands(
         wrote=sorted(conclusion.result.writes),
         mode=conclusion.result.mode,
         trajectory=conclusion.trajectory,
-        **_plan(conclusion.result.writes),
+        **_analysis(claim.role, conclusion.result.writes),
     )
     return [*complete, *bells]
 
 
-def _plan(writes: dict[str, Any]) -> dict[str, Any]:
-    """Who will work on an analysis, for watchers, once that is known."""
+def _analysis(role: Role, writes: dict[str, Any]) -> dict[str, Any]:
+    """Who will work on an analysis, and which specialist came to nothing, for watchers."""
     plan = writes.get("analysis_plan")
-    return {"plan": plan["steps"], "estimate": plan["estimate"]} if plan else {}
+    told = {"plan": plan["steps"], "estimate": plan["estimate"]} if plan else {}
+    reason = (writes.get("agent_outputs") or {}).get(role, {}).get("reason")
+    return told | {"reason": reason} if reason else told
 
 
 def _lasting(writes: dict[str, Any]) -> dict[str, Any]:

@@ -1,16 +1,19 @@
 """What an analysis comes to when a specialist is missing: its turn goes on, and says so."""
 
 import json
+from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils.timezone import now
 from pytest_django import Settings
 
+from agents import envelopes
 from agents.contract import REGISTRY
 from agents.models import Envelope, Fault, Step
 from agents.names import Role, Status
-from agents.steps import model_context, sweeper
+from agents.steps import events, model_context, sweeper
 from assistant.lab.model_server import Response
 from assistant.lab.scripted_analysis import CZECH, ENGLISH, Case
 from tests.agents.analysis.analysing import analysed, asked, learn, play
@@ -25,6 +28,15 @@ MISSING = "Parts of this analysis could not be done, or not wholly: risks."
 def waiting_for(role: Role) -> Envelope:
     """Return an analysis that has gone on until this role is to work."""
     return gone_on(begun(ENGLISH.question, collections=["en"]), role)
+
+
+def completions(envelope: Envelope) -> Iterator[dict[str, Any]]:
+    """What watchers were told of the steps that were done."""
+    for event in events.follow(envelope.target_list, seconds=5):
+        if event is None or event[1] == "workflow_complete":
+            return
+        if event[1] == "agent_complete":
+            yield event[2]
 
 
 def assert_answered_without_risks(envelope: Envelope, reason: str) -> None:
@@ -45,6 +57,9 @@ def test_a_specialist_that_nobody_takes_in_time_is_done_without(analysts: Sensib
     assert sweeper.sweep()["done without"] == 1
     assert sweeper.sweep()["done without"] == 0
     assert_answered_without_risks(gone_on(envelope), "time")
+    told = {each["role"]: each for each in completions(envelope)}
+    assert told["risk_verifier"]["reason"] == "time"
+    assert "reason" not in told["compliance"]
     assert "risk_verifier" not in asked(analysts)
 
 
@@ -110,3 +125,11 @@ def test_where_nobody_judged_the_findings_are_listed(analysts: Sensible) -> None
     for rule in ENGLISH.rules:
         assert f"- {rule.text} [C" in payload["response"]
     assert "met)" not in payload["response"]
+
+
+def test_an_analysis_is_cancelled_in_the_midst_of_its_specialists(analysts: Sensible) -> None:
+    envelope = waiting_for(Role.COMPLIANCE)
+    assert envelopes.cancel(envelope.pk)
+    assert gone_on(envelope).status == Status.CANCELLED
+    assert not envelope.steps.filter(status__in=("ready", "running")).exists()
+    assert "compliance" not in asked(analysts)
