@@ -68,7 +68,7 @@ class Requirement(Item):
 
     id: str = Field(description="REQ-001 and so on")
     requirement: str
-    source_section: str = Field(description="where it stands, like § 15 (2)")
+    source_section: str = Field(description="heading or number of its section, like § 15 (2)")
     severity: Literal["mandatory", "conditional", "recommended"]
     applicability: str = Field(description="to whom or what it applies")
     target: str = Field(description="the law, policy or contract it is from")

@@ -11,7 +11,7 @@ from django.utils.timezone import now
 from agents.contract import REGISTRY
 from agents.llm.outcomes import UNHEARD, Outcome
 from agents.models import Envelope, ModelCall, Step, ToolRun
-from agents.names import Role
+from agents.names import SPECIALISTS, Role
 from agents.steps.records import Payload, payloads_before
 from agents.trace import tool_use
 from agents.trace.usage import FREE, calls_of, dollars, usage_of_calls, usage_of_turn
@@ -96,23 +96,24 @@ class Found:
 
 def specialists_found(payload: Payload) -> list[Found]:
     """Return what each specialist gave; what `judged_requirements` has is left out."""
-    evidence = payload.get("evidence") or {}
+    evidence, outputs = payload.get("evidence") or {}, payload.get("agent_outputs") or {}
     return [
         Found(
             role,
-            output,
+            outputs[role],
             [
                 (
                     name,
                     {key: value for key, value in item.items() if key != "evidence"},
                     [evidence[each] for each in item["evidence"] if each in evidence],
                 )
-                for name, items in output["result"].items()
+                for name, items in outputs[role]["result"].items()
                 if isinstance(items, list) and name not in CHECKLIST
                 for item in items
             ],
         )
-        for role, output in (payload.get("agent_outputs") or {}).items()
+        for role in SPECIALISTS
+        if role in outputs
     ]
 
 
