@@ -137,6 +137,7 @@ KEEP_VERSIONS: int = env.int("KEEP_VERSIONS", 20, validate=_counts)
 PARSE_SECONDS: int = env.int("PARSE_SECONDS", 60, validate=_counts)
 PARSE_MEMORY_MB: int = env.int("PARSE_MEMORY_MB", 1024, validate=Range(min=256))
 PARSE_MAX_PAGES: int = env.int("PARSE_MAX_PAGES", 2000, validate=_counts)
+PARSE_MAX_ROWS: int = env.int("PARSE_MAX_ROWS", 20_000, validate=_counts)
 PARSE_MAX_EXPANDED_BYTES: int = env.int(
     "PARSE_MAX_EXPANDED_BYTES", 100 * 1024 * 1024, validate=_counts
 )

@@ -15,6 +15,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from django.conf import settings
 
 from knowledge.errors import NothingToIngest, Unreadable
+from knowledge.ingestion.inclusion import LARGEST, with_inclusions
 from knowledge.ingestion.report import Problem
 from knowledge.parsing import FORMATS, is_readable
 from knowledge.postgres_text import is_storable
@@ -37,18 +38,42 @@ class File:
         """The folders between the ingested root and the file."""
         return self.origin.split("/")[1:-1]
 
+    @property
+    def root(self) -> Path:
+        """The ingested folder; of a file that was named itself, the folder it lies in."""
+        return self.path.parents[max(0, self.origin.count("/") - 1)]
+
     def read(self) -> bytes:
-        """Return the content. Raises Unreadable, also when it is larger than allowed."""
-        limit = settings.MAX_UPLOAD_BYTES
+        """Return the content, what it includes of the ingested folder in place.
+
+        Raises Unreadable, also when it is larger than allowed.
+        """
+        body = read_bounded(self.path)
+        within = self.origin.partition("/")[2] or self.origin
+        return with_inclusions(within, body, self.read_beside)
+
+    def read_beside(self, path: str) -> bytes | None:
+        """Return a file of the ingested folder; None when it cannot be read, or lies elsewhere."""
+        beside = self.root / path
         try:
-            with self.path.open("rb") as file:
-                # One byte more than allowed tells a file that is too large, whatever it claims.
-                body = file.read(limit + 1)
-        except OSError as error:
-            raise Unreadable(f"it cannot be opened: {error.strerror}") from error
-        if len(body) > limit:
-            raise Unreadable(f"it is larger than {limit:,} bytes (MAX_UPLOAD_BYTES)")
-        return body
+            is_inside = beside.resolve().is_relative_to(self.root.resolve())
+            return read_bounded(beside) if is_inside and beside.is_file() else None
+        except (OSError, RuntimeError, ValueError, Unreadable):
+            return None
+
+
+def read_bounded(path: Path) -> bytes:
+    """Return a file's content. Raises Unreadable, also when it is larger than allowed."""
+    limit = settings.MAX_UPLOAD_BYTES
+    try:
+        with path.open("rb") as file:
+            # One byte more than allowed tells a file that is too large, whatever it claims.
+            body = file.read(limit + 1)
+    except OSError as error:
+        raise Unreadable(f"it cannot be opened: {error.strerror}") from error
+    if len(body) > limit:
+        raise Unreadable(f"it is larger than {limit:,} bytes (MAX_UPLOAD_BYTES)")
+    return body
 
 
 @dataclass
@@ -180,7 +205,18 @@ class Member:
             raise Unreadable(f"it is larger than {limit:,} bytes (MAX_UPLOAD_BYTES)")
         if len(body) > max(SMALL, RATIO * self.info.compress_size):
             raise Unreadable(f"it unpacks to more than {RATIO} times its size, as no text does")
-        return body
+        return with_inclusions(self.path, body, self.read_beside)
+
+    def read_beside(self, path: str) -> bytes | None:
+        """Return another file of the zip; None when there is none, or it is too large."""
+        try:
+            info = self.archive.getinfo(path)
+            if why_refused(path, info) or info.file_size > LARGEST:
+                return None
+            with self.archive.open(info) as file:
+                return file.read(LARGEST)
+        except (KeyError, *DAMAGED):
+            return None
 
 
 def members(name: str, body: bytes, ignored: Counter[str] | None = None) -> list[Member]:

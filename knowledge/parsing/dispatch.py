@@ -13,7 +13,7 @@ from knowledge.parsing.encoding import as_utf8
 from knowledge.parsing.normalization import shallow
 
 # What says itself, or in its container, how its bytes are to be read.
-NOT_TEXT = frozenset({".docx", ".pptx", ".pdf"})
+NOT_TEXT = frozenset({".docx", ".pptx", ".pdf", ".xlsx", ".xlsm"})
 
 
 def parse(name: str, body: bytes, limits: Limits | None = None, *, charset: str = "") -> list[Page]:

@@ -103,4 +103,5 @@ class Limits:
     memory_mb: int = 1024
     seconds: int = 60  # of the processor
     max_pages: int = 2000  # pages of a PDF, slides of a presentation
+    max_rows: int = 20_000  # of the tables of a file
     max_expanded_bytes: int = 100 * MEGABYTE  # unpacked, and as the text that is produced

@@ -268,6 +268,7 @@ def limits_from_settings() -> Limits:
         memory_mb=settings.PARSE_MEMORY_MB,
         seconds=settings.PARSE_SECONDS,
         max_pages=settings.PARSE_MAX_PAGES,
+        max_rows=settings.PARSE_MAX_ROWS,
         max_expanded_bytes=settings.PARSE_MAX_EXPANDED_BYTES,
     )
 

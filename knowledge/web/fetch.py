@@ -251,6 +251,11 @@ EXTENSIONS = {
     "application/pdf": ".pdf",
     f"{OFFICE}.wordprocessingml.document": ".docx",
     f"{OFFICE}.presentationml.presentation": ".pptx",
+    f"{OFFICE}.spreadsheetml.sheet": ".xlsx",
+    "text/csv": ".csv",
+    "text/tab-separated-values": ".tsv",
+    "text/x-rst": ".rst",
+    "text/prs.fallenstein.rst": ".rst",
     "application/json": ".json",
     "application/jsonl": ".jsonl",
     "application/x-ndjson": ".jsonl",
@@ -259,7 +264,7 @@ EXTENSIONS = {
 # bytes: there the path's end says more.
 VAGUE = {"", "text/plain", "application/octet-stream", "binary/octet-stream"}
 # A page that calls itself plain text is none of these, whatever its path.
-NOT_PLAIN = {".html", ".htm", ".pdf", ".docx", ".pptx"}
+NOT_PLAIN = {".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".xlsm"}
 NAME_LENGTH = 100
 
 

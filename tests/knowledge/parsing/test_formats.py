@@ -181,7 +181,8 @@ def test_lines_that_cannot_be_read_are_named_and_the_others_go_on() -> None:
         ("a.pptx", b"PK\x03\x04 and no more", "it is damaged"),
         ("a.pdf", b" ", "it is empty"),
         ("a.pdf", b"%PDF-1.7 and no more", "it is damaged, or no PDF"),
-        ("a.xlsx", b"x", "its format is not known"),
+        ("a.exe", b"x", "its format is not known"),
+        ("a.xlsx", b"x", "it is damaged"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_the_reason(
