@@ -26,6 +26,7 @@ from agents.names import (
     Route,
 )
 from agents.opening_hours import OpeningHours
+from knowledge.parsing import WORDS
 from knowledge.providers import API_KEY, BASE_URL, Provider, parse_model_name
 
 # What differs from Choice's own defaults: tokens of a reply, temperature, seconds.
@@ -204,6 +205,20 @@ def opening_hours(text: str) -> OpeningHours:
         return OpeningHours.parse(text)
     except ValueError as error:
         refuse("OPENING_HOURS", str(error))
+
+
+def format_rules(rules: Iterable[str]) -> dict[str, str]:
+    """Return what names of files match → how the name of such a format ends."""
+    endings: dict[str, str] = {}
+    for rule in rules:
+        pattern, _, word = (part.strip() for part in rule.partition("="))
+        if not pattern or "/" in pattern or word not in WORDS:
+            refuse(
+                "INGEST_AS",
+                f"{rule!r} is no rule like *.qmd=markdown; formats are {', '.join(WORDS)}",
+            )
+        endings[pattern] = WORDS[word]
+    return endings
 
 
 def signing_key(secret: str) -> bytes:

@@ -22,6 +22,7 @@ from assistant.environment import (
     check_sentry_dsn,
     choices,
     explained,
+    format_rules,
     header_value,
     http_address,
     mail_server,
@@ -141,6 +142,7 @@ PARSE_MAX_ROWS: int = env.int("PARSE_MAX_ROWS", 20_000, validate=_counts)
 PARSE_MAX_EXPANDED_BYTES: int = env.int(
     "PARSE_MAX_EXPANDED_BYTES", 100 * 1024 * 1024, validate=_counts
 )
+_format_rules: list[str] = env.list("INGEST_AS", [])
 ZIP_MAX_FILES: int = env.int("ZIP_MAX_FILES", 2000, validate=_counts)
 FETCH_SECONDS: int = env.int("FETCH_SECONDS", 30, validate=_counts)
 FETCH_MAX_PAGES: int = env.int("FETCH_MAX_PAGES", 2000, validate=_counts)
@@ -212,6 +214,7 @@ try:
         refuse("EMBEDDING_MODEL", f"must be {LOCAL_MODEL} or model@provider; known are {_known}")
     BILLING_API_URL = http_address("BILLING_API_URL", BILLING_API_URL)
     OPENING_HOURS = opening_hours(_opening_hours)
+    INGEST_AS = format_rules(_format_rules)
     _mail = mail_server(EMAIL_URL)
     HANDOVER_WEBHOOK_KEY = signing_key(_webhook_secret)
     refuse_unreachable_staff(HANDOVER_WEBHOOK, HANDOVER_EMAIL, EMAIL_URL)

@@ -19,7 +19,7 @@ from knowledge.ingestion.drafts import Sheet, digest, sheets
 from knowledge.ingestion.job_lease import JobLease
 from knowledge.ingestion.plan import LONGEST, SHARE, add_items, url_items
 from knowledge.ingestion.preparer import close
-from knowledge.ingestion.sources import File, Member, is_zip, members
+from knowledge.ingestion.sources import File, Member, as_known, is_zip, members
 from knowledge.ingestion.state import CollectionState
 from knowledge.models import Copy, Document, Ingest, Item
 from knowledge.postgres_text import storable
@@ -82,7 +82,7 @@ class Loader:
         if is_zip(item.origin):
             ignored = Counter[str]()
             return Loaded(sha1, members=members(item.origin, body, ignored), ignored=ignored)
-        pages, _ = self.reader.read(item.origin, body)
+        pages, _ = self.reader.read(as_known(item.origin), body)
         return Loaded(sha1, sheets=sheets(item.origin, sha1, pages))
 
     def load_url(self, item: Item) -> Loaded:

@@ -8,6 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from io import BytesIO
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
@@ -50,7 +51,7 @@ class File:
         """
         body = read_bounded(self.path)
         within = self.origin.partition("/")[2] or self.origin
-        return with_inclusions(within, body, self.read_beside)
+        return with_inclusions(as_known(within), body, self.read_beside)
 
     def read_beside(self, path: str) -> bytes | None:
         """Return a file of the ingested folder; None when it cannot be read, or lies elsewhere."""
@@ -133,7 +134,8 @@ def find_in_folder(root: Path, findings: Findings) -> None:
         # Also a folder that is not mounted: its documents must not be taken for deleted.
         raise NothingToIngest(
             f"{root}: no file in a format known here ({', '.join([*FORMATS, ZIP])}). "
-            "What was ingested from it stays; `delete` removes it."
+            "What was ingested from it stays; `delete` removes it. INGEST_AS can say as what other "
+            "files are read."
         )
     findings.files += files
     findings.folders.append(root.name)
@@ -142,6 +144,13 @@ def find_in_folder(root: Path, findings: Findings) -> None:
 def origin_of(path: Path, root: Path) -> str:
     """Return the root's name and the path within it, with forward slashes."""
     return (Path(root.name) / path.relative_to(root)).as_posix()
+
+
+def as_known(name: str) -> str:
+    """Return the name that says as what a file is read: its own, or one that a rule makes of it."""
+    file = name.rpartition("/")[2]
+    rules = settings.INGEST_AS.items()
+    return name + next((ending for pattern, ending in rules if fnmatchcase(file, pattern)), "")
 
 
 def is_hidden(name: str) -> bool:
@@ -155,7 +164,7 @@ def why_ignored(path: Path) -> str:
         return "hidden"
     if not is_storable(str(path)):
         return "name that is not UTF-8"
-    if not (is_readable(path.name) or is_zip(path.name)):
+    if not (is_readable(as_known(path.name)) or is_zip(path.name)):
         return "unknown format"
     return "" if path.is_file() else "not a file"  # a pipe, a link that leads nowhere
 
@@ -205,7 +214,7 @@ class Member:
             raise Unreadable(f"it is larger than {limit:,} bytes (MAX_UPLOAD_BYTES)")
         if len(body) > max(SMALL, RATIO * self.info.compress_size):
             raise Unreadable(f"it unpacks to more than {RATIO} times its size, as no text does")
-        return with_inclusions(self.path, body, self.read_beside)
+        return with_inclusions(as_known(self.path), body, self.read_beside)
 
     def read_beside(self, path: str) -> bytes | None:
         """Return another file of the zip; None when there is none, or it is too large."""
@@ -240,7 +249,10 @@ def members(name: str, body: bytes, ignored: Counter[str] | None = None) -> list
         )
     ]
     if not archive_members:
-        raise Unreadable(f"there is no file in a format known here in it ({', '.join(FORMATS)})")
+        raise Unreadable(
+            "there is no file in a format known here in it "
+            f"({', '.join(FORMATS)}); INGEST_AS can say as what others are read"
+        )
     limit = settings.PARSE_MAX_EXPANDED_BYTES
     if sum(member.info.file_size for member in archive_members if not member.refusal) > limit:
         raise Unreadable(f"it unpacks to more than {limit:,} bytes (PARSE_MAX_EXPANDED_BYTES)")
@@ -304,4 +316,4 @@ def why_member_ignored(path: str) -> str:
     # Finder adds a folder of its own to what it packs.
     if any(part.startswith(".") or part == "__MACOSX" for part in path.split("/")):
         return "hidden"
-    return "" if is_readable(path) else "unknown format"
+    return "" if is_readable(as_known(path)) else "unknown format"

@@ -4,7 +4,7 @@ from pathlib import PurePath
 
 from knowledge.parsing.parsed_page import Limits, Page
 
-__all__ = ["FORMATS", "Limits", "Page", "is_readable", "suffix"]
+__all__ = ["FORMATS", "WORDS", "Limits", "Page", "is_readable", "suffix"]
 
 # What reads a file, in this package, by the end of the file's name.
 FORMATS: dict[str, str] = {
@@ -23,10 +23,19 @@ FORMATS: dict[str, str] = {
     ".docx": "docx.parse",
     ".pptx": "pptx.parse",
     ".pdf": "pdf.parse",
+    ".epub": "epub.parse",
+    ".eml": "mail.parse",
+    ".mbox": "mail.parse_mbox",
     ".json": "json_documents.parse",
     ".jsonl": "json_documents.parse_lines",
     ".ndjson": "json_documents.parse_lines",
 }
+
+# What a rule for other files calls a format (INGEST_AS), and how names of such files end.
+WORDS = {
+    "asciidoc": ".adoc", "csv": ".csv", "html": ".html", "json": ".json", "jsonl": ".jsonl",
+    "mail": ".eml", "markdown": ".md", "mdx": ".mdx", "rst": ".rst", "text": ".txt", "tsv": ".tsv",
+}  # fmt: skip
 
 
 def is_readable(name: str) -> bool:

@@ -13,7 +13,7 @@ from knowledge.parsing.encoding import as_utf8
 from knowledge.parsing.normalization import shallow
 
 # What says itself, or in its container, how its bytes are to be read.
-NOT_TEXT = frozenset({".docx", ".pptx", ".pdf", ".xlsx", ".xlsm"})
+NOT_TEXT = frozenset({".docx", ".pptx", ".pdf", ".xlsx", ".xlsm", ".epub", ".eml", ".mbox"})
 
 
 def parse(name: str, body: bytes, limits: Limits | None = None, *, charset: str = "") -> list[Page]:
@@ -24,7 +24,10 @@ def parse(name: str, body: bytes, limits: Limits | None = None, *, charset: str 
     """
     ending, warnings = suffix(name), list[str]()
     if ending not in FORMATS:
-        raise Unreadable(f"its format is not known; known are {', '.join(FORMATS)}")
+        raise Unreadable(
+            f"its format is not known; known are {', '.join(FORMATS)}, and INGEST_AS can say as "
+            "which of them it is to be read"
+        )
     if charset and ending not in NOT_TEXT:
         body, warnings = as_utf8(body, charset)
     try:

@@ -32,10 +32,20 @@ NAMELESS = ("microsoft word", "powerpoint presentation", "presentation", "docume
 Parts = dict[str, bytes]  # name within the archive → XML
 
 
-def unpack(body: bytes, limits: Limits) -> Parts:
-    """Return the XML parts of an Office file. Raises Unreadable.
+XML = (".xml", ".rels")
 
-    Everything in the archive is unpacked and counted, pictures too, whatever size it claims.
+
+def unpack(
+    body: bytes,
+    limits: Limits,
+    *,
+    kept: tuple[str, ...] = XML,
+    declared_nothing: tuple[str, ...] = XML,
+) -> Parts:
+    """Return the parts of an Office file or a book whose names end so. Raises Unreadable.
+
+    Everything in the archive is unpacked and counted, pictures too, whatever size it claims. Those
+    that end as `declared_nothing` says may declare nothing.
     """
     if not body.strip():
         raise Unreadable("it is empty")
@@ -45,23 +55,32 @@ def unpack(body: bytes, limits: Limits) -> Parts:
             "without a password and in the present format"
         )
     parts: Parts = {}
-    total = 0
+    room = limits.max_expanded_bytes
     with damage_as_unreadable(), ZipFile(BytesIO(body)) as archive:
         for name in archive.namelist():
-            content = bytearray()
-            with archive.open(name) as member:
-                while block := member.read(BLOCK):
-                    total += len(block)
-                    if total > limits.max_expanded_bytes:
-                        raise Unreadable(
-                            f"unpacked it is larger than {limits.max_expanded_bytes:,} bytes "
-                            "(PARSE_MAX_EXPANDED_BYTES)"
-                        )
-                    if name.endswith((".xml", ".rels")):
-                        content += block
+            content, size = member(archive, name, room, is_kept=name.endswith(kept))
+            room -= size
+            if room < 0:
+                raise Unreadable(
+                    f"unpacked it is larger than {limits.max_expanded_bytes:,} bytes "
+                    "(PARSE_MAX_EXPANDED_BYTES)"
+                )
             if content:
-                parts[name] = without_declarations(bytes(content))
+                parts[name] = (
+                    without_declarations(content) if name.endswith(declared_nothing) else content
+                )
     return parts
+
+
+def member(archive: ZipFile, name: str, room: int, *, is_kept: bool) -> tuple[bytes, int]:
+    """Return a part, empty unless it is kept, and its size; that is beyond `room` at once."""
+    content, size = bytearray(), 0
+    with archive.open(name) as file:
+        while size <= room and (block := file.read(BLOCK)):
+            size += len(block)
+            if is_kept:
+                content += block
+    return bytes(content), size
 
 
 def without_declarations(xml: bytes) -> bytes:
@@ -71,7 +90,7 @@ def without_declarations(xml: bytes) -> bytes:
     """
     text = xml.replace(b"\0", b"")
     if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
-        raise Unreadable("it declares XML entities, which no Office file needs: it may be hostile")
+        raise Unreadable("it declares XML entities, which no such file needs: it may be hostile")
     return xml
 
 

@@ -1,4 +1,4 @@
-"""Table rows: the rows of a sheet as list items that each name their columns, a few under a heading.
+"""Table rows: those of a sheet as list items that each name their columns, a few under a heading.
 
 "- Product: Nimbus; Price: 12.50" makes sense alone, is found by what stands in the row, and can be
 shown as a table with its header again. The heading tells a citation which rows those are.

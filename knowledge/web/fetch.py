@@ -252,6 +252,8 @@ EXTENSIONS = {
     f"{OFFICE}.wordprocessingml.document": ".docx",
     f"{OFFICE}.presentationml.presentation": ".pptx",
     f"{OFFICE}.spreadsheetml.sheet": ".xlsx",
+    "application/epub+zip": ".epub",
+    "message/rfc822": ".eml",
     "text/csv": ".csv",
     "text/tab-separated-values": ".tsv",
     "text/x-rst": ".rst",
@@ -264,7 +266,7 @@ EXTENSIONS = {
 # bytes: there the path's end says more.
 VAGUE = {"", "text/plain", "application/octet-stream", "binary/octet-stream"}
 # A page that calls itself plain text is none of these, whatever its path.
-NOT_PLAIN = {".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".xlsm"}
+NOT_PLAIN = {".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".xlsm", ".epub"}
 NAME_LENGTH = 100
 
 

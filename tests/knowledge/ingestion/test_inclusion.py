@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from pytest_django.fixtures import SettingsWrapper
 
 from knowledge.ingestion.inclusion import with_inclusions
-from knowledge.ingestion.sources import File
+from knowledge.ingestion.sources import File, as_known, find
 
 CODE = "import os\n\nclass Queue:\n    def put(self):\n        pass\n\n    x = 1\n\ny = 2\n"
 FILES = {
@@ -90,3 +91,16 @@ def test_links_lead_nowhere_outside_the_ingested_folder(tmp_path: Path) -> None:
     assert "own" in text.replace("own.txt", "")
     assert "secret\n" not in text
     assert text.count("include::") == 2
+
+
+def test_a_rule_says_as_what_files_of_other_names_are_read(
+    tmp_path: Path, settings: SettingsWrapper
+) -> None:
+    for name in ("a.qmd", "LICENSE", "b.xyz", "c.md"):
+        (tmp_path / name).write_text("text")
+    assert [file.path.name for file in find([tmp_path]).files] == ["c.md"]
+    settings.INGEST_AS = {"*.qmd": ".md", "LICENSE": ".txt"}
+    found = find([tmp_path])
+    assert [file.path.name for file in found.files] == ["LICENSE", "a.qmd", "c.md"]
+    assert found.ignored == {"unknown format": 1}
+    assert as_known("docs/LICENSE") == "docs/LICENSE.txt"
