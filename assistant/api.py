@@ -46,7 +46,7 @@ from conversations.errors import (
 )
 from conversations.openai_errors import is_api, shaped
 from knowledge.errors import KnowledgeError, NameTaken, UnknownCollection
-from knowledge.ingestion.jobs import NothingToRetry
+from knowledge.ingestion.jobs import AlreadyRead, NothingToRetry
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +68,7 @@ STATUS: dict[type[Exception], int] = {
     UnknownModel: 404,
     UnknownMessage: 404,
     NothingToRetry: 409,
+    AlreadyRead: 409,
     RefusedHandover: 409,
     EmbeddingAway: 503,
 }

@@ -37,6 +37,7 @@ REFUSALS = {
 # Of an operation that is refused for a reason of its own.
 OWN_REFUSALS = {
     ("answer_handover", 409): ("handover", "That cannot be done with this conversation now."),
+    ("run_source", 409): ("already_read", "It is being read already."),
     ("retry_ingest", 409): (
         "nothing_to_retry",
         "All of it is in, or was uploaded and has to be sent again: there is nothing to try again.",

@@ -146,6 +146,9 @@ _format_rules: list[str] = env.list("INGEST_AS", [])
 ZIP_MAX_FILES: int = env.int("ZIP_MAX_FILES", 2000, validate=_counts)
 FETCH_SECONDS: int = env.int("FETCH_SECONDS", 30, validate=_counts)
 FETCH_MAX_PAGES: int = env.int("FETCH_MAX_PAGES", 2000, validate=_counts)
+GIT_SECONDS: int = env.int("GIT_SECONDS", 300, validate=_counts)
+GIT_MAX_BYTES: int = env.int("GIT_MAX_BYTES", 500 * 1024 * 1024, validate=Range(min=1024))
+GIT_TOKENS: dict[str, str] = env.dict("GIT_TOKENS", {}, subcast_values=str)
 FETCH_PRIVATE_HOSTS: list[str] = env.list("FETCH_PRIVATE_HOSTS", [])
 
 # Language models. Without one, every role works by its own rules.
@@ -377,6 +380,7 @@ SPECTACULAR_SETTINGS = {
         "IngestStatus": "knowledge.models.Ingest.Status",
         "JobKind": "knowledge.models.Ingest.Kind",
         "ItemKind": "knowledge.models.Item.Kind",
+        "SourceKind": "knowledge.models.Source.Kind",
         "ItemStatus": "knowledge.models.Item.Status",
         "QueueState": "agents.trace.queues.State",
     },

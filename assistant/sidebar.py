@@ -50,6 +50,7 @@ SECTIONS: dict[str, tuple[Place, ...]] = {
         rows("Documents", "description", "knowledge.document"),
         Place("Add documents", "upload_file", f"{DOCUMENT}_add", "knowledge.add_document"),
         rows("Collections", "folder_open", "knowledge.collection"),
+        rows("Sources", "sync", "knowledge.source"),
         rows("Ingests", "downloading", "knowledge.ingest"),
         rows("Entities", "hub", "knowledge.entity"),
         rows("Relations", "arrow_split", "knowledge.relation"),

@@ -88,9 +88,11 @@ LONELY = {
     "knowledge.embedding.unigram": "an algorithm of its own",
     "knowledge.embedding.kept_vectors": "files that processes share",
     "knowledge.ingestion.retention": "what is kept of old jobs, and how long",
+    "knowledge.admin.source_admin": "what is followed, in the admin",
+    "knowledge.parsing.dispatch": "imported by name; a message hands it what is attached",
+    "knowledge.parsing.html": "a format; the chapters of a book are such pages",
     "knowledge.parsing.pdf.bombs": "what is told before a library reads a file",
     "knowledge.search.explainer": "what is said to who asks why",
-    "knowledge.web.sitemap": "a protocol of its own",
 }
 SETTING = re.compile(r"^#?([A-Z][A-Z_]+)=", re.MULTILINE)
 DOCUMENTED = re.compile(r"^(?:- |\| )`([A-Z][A-Z_]+)`", re.MULTILINE)

@@ -28,7 +28,7 @@ from agents.steps import doorbell, events, model_context, presence, steps
 from agents.trace import queues, tally
 from knowledge import liveness
 from knowledge.identifiers import INGEST_QUEUE
-from knowledge.ingestion import jobs, multilingual
+from knowledge.ingestion import jobs, multilingual, schedule
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +89,7 @@ def sweep() -> dict[str, int]:
             "calls lost": lose_unheard(),
             "rung": ring_unheard(),
             "ingests rung": ring_ingests(),
+            "sources due": read_sources(),
         }
 
 
@@ -196,6 +197,14 @@ def ring_ingests() -> int:
     for job in overdue:
         jobs.enqueue(job)
     return len(overdue)
+
+
+def read_sources() -> int:
+    """Have the repositories and sitemaps read again that are due."""
+    planned = schedule.plan_due()
+    for job in planned:
+        jobs.enqueue(job)
+    return len(planned)
 
 
 def _ring(step: Step) -> None:

@@ -4,6 +4,7 @@ from knowledge.admin.collection_admin import CollectionAdmin, ReceiptAdmin
 from knowledge.admin.document_admin import DocumentAdmin, IngestAdmin
 from knowledge.admin.golden_admin import GoldenQuestionAdmin
 from knowledge.admin.graph_admin import EntityAdmin, RelationAdmin
+from knowledge.admin.source_admin import SourceAdmin
 
 __all__ = [
     "CollectionAdmin",
@@ -13,4 +14,5 @@ __all__ = [
     "IngestAdmin",
     "ReceiptAdmin",
     "RelationAdmin",
+    "SourceAdmin",
 ]

@@ -14,6 +14,7 @@ from knowledge.ingestion.drafts import Draft, Prepare, Sheet, describe_by_models
 from knowledge.ingestion.job_lease import JobLease, acquire
 from knowledge.ingestion.job_vectors import Encoder
 from knowledge.ingestion.jobs import Status, end
+from knowledge.ingestion.page_marks import keep_marks
 from knowledge.ingestion.pipeline import Pipeline, Watch
 from knowledge.ingestion.plan import plan_findings
 from knowledge.ingestion.removal import delete
@@ -76,6 +77,7 @@ def complete(pipeline: Pipeline) -> Report:
     result = report(lease.job)
     if problem:
         result.warnings.append(Problem(multilingual.NAME, problem))
+    keep_marks(lease.job, pipeline.marks)
     result.removed = lease.job.report.get("removed", 0)
     result.receipt = lease.job.report.get("receipt", "")
     with transaction.atomic():

@@ -28,6 +28,12 @@ class NothingToRetry(JobError):
     code = "nothing_to_retry"
 
 
+class AlreadyRead(JobError):
+    """It is being read already."""
+
+    code = "already_read"
+
+
 def waiting() -> QuerySet[Ingest]:
     """Return the jobs somebody should `run`: queued, or left behind by a worker that died."""
     return Ingest.objects.filter(

@@ -19,6 +19,7 @@ from knowledge.ingestion.drafts import Sheet
 from knowledge.ingestion.job_lease import JobLease
 from knowledge.ingestion.job_vectors import CHUNKS_AT_ONCE, Encoder
 from knowledge.ingestion.loader import Loaded, Loader, list_items
+from knowledge.ingestion.page_marks import Mark, marks_of
 from knowledge.ingestion.preparer import Preparer, result
 from knowledge.ingestion.state import CollectionState, is_answered
 from knowledge.ingestion.store import record_copy, record_origin, store
@@ -50,6 +51,9 @@ class Pipeline:
         self.encoder = Encoder(lease, self.report_progress)
         self.preparer = Preparer(self.encoder.window, self.report_progress)
         self.describer = Describer(self.state.open_questions.names, self.report_progress)
+        self.known_marks = marks_of(self.job)
+        self.marks: dict[str, Mark] = {}  # what servers say of pages in this attempt
+        self.lastmods: dict[str, str] = {}  # of pages, as the sitemap has it
         self.entries: list[Entry] = []
         self.last = 0  # number of the item taken last
         self.finished = len(self.state.listed) - self.waiting().count()
@@ -64,7 +68,7 @@ class Pipeline:
 
     def work(self) -> None:
         """Take every waiting item. Raises EmbeddingUnavailable, LeaseLost and Cancelled."""
-        with Loader(self.state.unchanged_files) as loader, self.describer:
+        with Loader(self.state.unchanged_files, self.known_marks) as loader, self.describer:
             # An archive among the last items adds others.
             while self.waiting().exists():
                 for entry, future in self.describer.ahead(self.decisions(loader)):
@@ -98,9 +102,15 @@ class Pipeline:
         """Yield what is to happen with the pages of an item, from the first unfinished one."""
         with self.skip_on_fault(work):
             loaded = result(future, self.report_progress)
+            if loaded.mark is not None:
+                lastmod = self.lastmods.get(work.item.location, "")
+                self.marks[work.item.origin] = replace(loaded.mark, lastmod=lastmod)
             if loaded.members or loaded.addresses:
-                list_items(self.lease, work.item, loaded, self.state)
+                self.lastmods |= loaded.addresses
+                list_items(self.lease, work.item, loaded, self.state, self.known_marks)
                 self.finished += 1
+            elif loaded.is_known and work.item.kind == Item.Kind.GIT:
+                self.pass_repository(work, loaded)
             elif loaded.is_known:
                 yield unchanged_page(work, self.state)
             else:
@@ -108,6 +118,18 @@ class Pipeline:
                 for sheet in sheets:
                     self.lease.item = work.item
                     yield self.entry(work, sheet, folders)
+
+    def pass_repository(self, work: Work, loaded: Loaded) -> None:
+        """Write down that a repository is at the commit that was read before."""
+        documents = self.job.collection.documents
+        count = documents.filter(origin__startswith=f"{loaded.folder}/").count()
+        work.item.sha1, work.item.documents = loaded.sha1, count
+        work.item.counts = {"unchanged": count}
+        work.end(Item.Status.UNCHANGED, "at the commit that was read before")
+        self.finished += 1
+        with transaction.atomic():
+            self.lease.progress()
+            work.save()
 
     def entry(self, work: Work, sheet: Sheet, folders: Sequence[str]) -> Entry:
         """Return what is to happen with a page; one of many may be left out."""

@@ -196,6 +196,7 @@ class Member:
     archive: ZipFile
     info: ZipInfo
     refusal: str = ""
+    location: str = ""  # what is known of its place: nothing
 
     def read(self) -> bytes:
         """Return its content. Raises Unreadable with the reason.

@@ -18,6 +18,7 @@ from knowledge.models.documents import (
     Version,
     document_id,
 )
+from knowledge.models.followed_sources import FetchedPage, Source
 from knowledge.models.ingest_jobs import Encoded, Ingest, Item, Piece
 from knowledge.models.search_tables import (
     Census,
@@ -46,6 +47,7 @@ __all__ = [
     "Encoded",
     "Entity",
     "EntityName",
+    "FetchedPage",
     "GoldenQuestion",
     "Ingest",
     "Item",
@@ -57,6 +59,7 @@ __all__ = [
     "Revision",
     "Section",
     "SectionVector",
+    "Source",
     "Vector",
     "Version",
     "document_id",

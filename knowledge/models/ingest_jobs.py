@@ -7,6 +7,7 @@ from django.utils.timezone import now
 from pgvector.django import HalfVectorField
 
 from knowledge.models.documents import Collection
+from knowledge.models.followed_sources import Source
 
 
 class Ingest(models.Model):
@@ -35,6 +36,9 @@ class Ingest(models.Model):
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="ingests")
     kind = models.CharField(
         max_length=10, choices=Kind, default=Kind.INGEST, db_default=Kind.INGEST
+    )
+    source = models.ForeignKey(
+        Source, models.SET_NULL, null=True, blank=True, related_name="runs", editable=False
     )
     name = models.CharField(max_length=1000, help_text="What was asked for, in a few words.")
     status = models.CharField(max_length=16, choices=Status, default=Status.QUEUED)
@@ -85,6 +89,7 @@ class Item(models.Model):
 
         FILE = "file"
         URL = "url"
+        GIT = "git"
         UPLOAD = "upload"
         STORED = "stored"  # a document, taken in anew from what is stored of it
 
@@ -103,7 +108,9 @@ class Item(models.Model):
     number = models.PositiveIntegerField()
     kind = models.CharField(max_length=16, choices=Kind)
     origin = models.CharField(max_length=1000)
-    location = models.TextField(blank=True, help_text="Path on the server, URL, or document.")
+    location = models.TextField(
+        blank=True, help_text="Path on the server, URL, repository, or document."
+    )
     # That of a sitemap is what it names, until it is listed again.
     body = models.BinaryField(null=True, help_text="Of an upload, until it is stored.")
     sha1 = models.CharField(max_length=40, blank=True, help_text="Of the bytes that were read.")

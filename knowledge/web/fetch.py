@@ -128,6 +128,12 @@ class Answer:
     kind: str  # content type, lower case, without parameters
     charset: str  # of the content type, as the server says; empty when it does not
     body: bytes
+    etag: str = ""
+    last_modified: str = ""
+
+
+class NotModified(Exception):
+    """What is asked for has not changed since it was fetched before."""
 
 
 class ServerFailure(Unreadable):
@@ -140,30 +146,52 @@ def certificates() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-def get(url: str, check_type: TypeCheck, *, resolve: Resolve = look_up) -> Answer:
+def get(
+    url: str,
+    check_type: TypeCheck,
+    *,
+    resolve: Resolve = look_up,
+    etag: str = "",
+    last_modified: str = "",
+) -> Answer:
     """Return what the URL leads to. Raises Unreadable, saying what was wrong.
+
+    Raises NotModified when the server says that it is still what it called by `etag` and
+    `last_modified`.
 
     Each hop looks its host up once and connects to an address that was checked, so that no later
     answer of the name server can lead elsewhere. Proxies of the environment are not used: they
     would look the name up again.
     """
     try:
-        return asyncio.run(follow_redirects(allowed_url(url), check_type, resolve))
+        conditions = {"If-None-Match": etag, "If-Modified-Since": last_modified}
+        headers = HEADERS | {name: value for name, value in conditions.items() if value}
+        inquiry = Inquiry(check_type, resolve, headers)
+        return asyncio.run(follow_redirects(allowed_url(url), inquiry))
     except TimeoutError as error:
         raise Unreadable(
             f"it did not arrive within {settings.FETCH_SECONDS} seconds (FETCH_SECONDS)"
         ) from error
 
 
-async def follow_redirects(url: httpx2.URL, check_type: TypeCheck, resolve: Resolve) -> Answer:
+@dataclass(frozen=True)
+class Inquiry:
+    """How something is asked for, whichever host it turns out to be at."""
+
+    check_type: TypeCheck
+    resolve: Resolve
+    headers: dict[str, str]
+
+
+async def follow_redirects(url: httpx2.URL, inquiry: Inquiry) -> Answer:
     """Follow redirects to the answer. Raises Unreadable and TimeoutError."""
     async with asyncio.timeout(settings.FETCH_SECONDS):
-        result = await hop(url, check_type, resolve)
+        result = await hop(url, inquiry)
         for _ in range(REDIRECTS):
             if isinstance(result, Answer):
                 return result
             try:
-                result = await hop(allowed_url(str(result)), check_type, resolve)
+                result = await hop(allowed_url(str(result)), inquiry)
             except Unreadable as error:
                 raise Unreadable(f"it redirects to {result}: {error}") from error
     if isinstance(result, Answer):
@@ -171,18 +199,18 @@ async def follow_redirects(url: httpx2.URL, check_type: TypeCheck, resolve: Reso
     raise Unreadable(f"it redirects more than {REDIRECTS} times")
 
 
-async def hop(url: httpx2.URL, check_type: TypeCheck, resolve: Resolve) -> Answer | httpx2.URL:
+async def hop(url: httpx2.URL, inquiry: Inquiry) -> Answer | httpx2.URL:
     """Return the answer, or where it redirects. Asks twice, at two addresses if there are."""
-    addresses = await asyncio.to_thread(reachable_addresses, url, resolve)
+    addresses = await asyncio.to_thread(reachable_addresses, url, inquiry.resolve)
     first, second = (addresses * 2)[:2]
     try:
-        return await ask(url, first, check_type)
+        return await ask(url, first, inquiry)
     except ServerFailure:
         await asyncio.sleep(PAUSE_SECONDS)
-        return await ask(url, second, check_type)
+        return await ask(url, second, inquiry)
 
 
-async def ask(url: httpx2.URL, address: str, check_type: TypeCheck) -> Answer | httpx2.URL:
+async def ask(url: httpx2.URL, address: str, inquiry: Inquiry) -> Answer | httpx2.URL:
     """Send the request to that address and no other. Raises Unreadable.
 
     The name stays in the Host header and is what the certificate is checked against.
@@ -190,7 +218,7 @@ async def ask(url: httpx2.URL, address: str, check_type: TypeCheck) -> Answer | 
     client = httpx2.AsyncClient(
         verify=certificates(),
         trust_env=False,
-        headers=HEADERS,
+        headers=inquiry.headers,
         timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
     )
     request = client.stream(
@@ -203,7 +231,7 @@ async def ask(url: httpx2.URL, address: str, check_type: TypeCheck) -> Answer | 
         async with client, request as response:
             if response.has_redirect_location:
                 return url.join(response.headers["Location"])
-            return await answer(url, response, check_type)
+            return await answer(url, response, inquiry.check_type)
     except httpx2.InvalidURL as error:
         raise Unreadable(f"it redirects to what is no web address: {error}") from error
     except httpx2.DecodingError as error:
@@ -216,6 +244,8 @@ async def ask(url: httpx2.URL, address: str, check_type: TypeCheck) -> Answer | 
 async def answer(url: httpx2.URL, response: httpx2.Response, check_type: TypeCheck) -> Answer:
     """Return the response, read up to the limit. Raises Unreadable."""
     status = f"{response.status_code} {response.reason_phrase}".strip()
+    if response.status_code == httpx2.codes.NOT_MODIFIED:
+        raise NotModified
     if response.is_server_error:
         raise ServerFailure(f"its server answered {status}")
     if response.status_code != httpx2.codes.OK:
@@ -227,6 +257,8 @@ async def answer(url: httpx2.URL, response: httpx2.Response, check_type: TypeChe
         kind=kind,
         charset=response.charset_encoding or "",
         body=await body(response),
+        etag=response.headers.get("ETag", ""),
+        last_modified=response.headers.get("Last-Modified", ""),
     )
 
 
@@ -278,19 +310,25 @@ class Fetched:
     name: str
     body: bytes
     charset: str = ""  # that its server says it is in
+    etag: str = ""
+    last_modified: str = ""
 
 
-def fetch(url: str, *, resolve: Resolve = look_up) -> Fetched:
-    """Return the document at the URL. Raises Unreadable, saying what was wrong.
+def fetch(
+    url: str, *, resolve: Resolve = look_up, etag: str = "", last_modified: str = ""
+) -> Fetched:
+    """Return the document at the URL. Raises Unreadable, saying what was wrong, and as `get`.
 
     The name's extension is one that `knowledge.parsing` knows.
     """
-    answer = get(url, file_name, resolve=resolve)
+    answer = get(url, file_name, resolve=resolve, etag=etag, last_modified=last_modified)
     return Fetched(
         url=str(answer.url),
         name=file_name(answer.kind, answer.url),
         body=answer.body,
         charset=answer.charset,
+        etag=answer.etag,
+        last_modified=answer.last_modified,
     )
 
 

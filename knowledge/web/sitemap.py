@@ -24,6 +24,7 @@ KINDS = {
 SITEMAPS_LIMIT = 50
 GZIP = b"\x1f\x8b"
 PAGE = ["urlset", "url", "loc"]
+LASTMOD = ["urlset", "url", "lastmod"]
 SITEMAP = ["sitemapindex", "sitemap", "loc"]
 
 logger = logging.getLogger(__name__)
@@ -34,6 +35,8 @@ class Locations:
 
     def __init__(self) -> None:
         self.pages: list[str] = []
+        self.lastmods: dict[str, str] = {}  # page → when it was changed, as the sitemap has it
+        self.lastmod = ""
         self.sitemaps: list[str] = []
         self.path: list[str] = []
         self.space = ""  # the root's namespace: an image's <loc> has another
@@ -49,7 +52,7 @@ class Locations:
 
     def data(self, text: str) -> None:
         """Keep the text of an address."""
-        if self.path in (PAGE, SITEMAP):
+        if self.path in (PAGE, SITEMAP, LASTMOD):
             self.text.append(text)
 
     def end(self, tag: str) -> None:
@@ -57,20 +60,27 @@ class Locations:
         if self.path in (PAGE, SITEMAP):
             addresses = self.pages if self.path == PAGE else self.sitemaps
             addresses.append("".join(self.text).strip())
+        elif self.path == LASTMOD:
+            self.lastmod = "".join(self.text).strip()
+        elif self.path == PAGE[:-1]:
+            if self.lastmod and self.pages:
+                self.lastmods[self.pages[-1]] = self.lastmod
+            self.lastmod = ""
         self.path.pop()
 
 
-def pages_of(url: str) -> list[str]:
+def pages_of(url: str) -> dict[str, str]:
     """Return the pages a sitemap names, or the URL itself when its path is not a sitemap's.
 
+    Behind each stands when it was changed, as the sitemap has it; nothing where it does not say.
     Pages and further sitemaps on other hosts are passed over, with a warning in the log. Raises
     Unreadable, also for more than FETCH_MAX_PAGES: what is left of a site must not be taken for
     the whole of it.
     """
     if not allowed_url(url).path.lower().endswith(ENDINGS):
-        return [url]
+        return {url: ""}
     limit = settings.FETCH_MAX_PAGES
-    pages = list(islice(walk(url), limit + 1))
+    pages = dict(islice(walk(url), limit + 1))
     if len(pages) > limit:
         raise Unreadable(f"it names more than {limit:,} pages (FETCH_MAX_PAGES)")
     if not pages:
@@ -78,8 +88,8 @@ def pages_of(url: str) -> list[str]:
     return pages
 
 
-def walk(url: str) -> Iterator[str]:
-    """Yield each page once, of the sitemap and those it leads to. Raises Unreadable."""
+def walk(url: str) -> Iterator[tuple[str, str]]:
+    """Yield (page, its change) once, of the sitemap and those it leads to. Raises Unreadable."""
     sitemaps, pages = [url], set[str]()
     for number, sitemap in enumerate(sitemaps, start=1):  # which grow meanwhile
         if number > SITEMAPS_LIMIT:
@@ -96,7 +106,7 @@ def walk(url: str) -> Iterator[str]:
         for page in own_urls(named_locations.pages, hosts):
             if page not in pages:
                 pages.add(page)
-                yield page
+                yield page, named_locations.lastmods.get(page, "")
 
 
 def check_sitemap_type(kind: str, url: httpx2.URL) -> None:

@@ -20,7 +20,7 @@ from conversations.openai_models import EVERYTHING
 from knowledge.api import ingest_api
 from knowledge.api.lists import ListView
 from knowledge.identifiers import Scope
-from knowledge.models import Document, Ingest, Receipt
+from knowledge.models import Document, Ingest, Receipt, Source
 from tests import factories
 
 BELOW = ("api/", "v1/", "mcp")
@@ -105,6 +105,7 @@ def ann(db: None, monkeypatch: pytest.MonkeyPatch) -> User:
     factories.turn(desk, status=Status.WITH_STAFF)
     Ingest.objects.create(collection=handbook, name="0.md", status=Ingest.Status.FAILED)
     Receipt.objects.create(collection="handbook", by="ann", documents=[])
+    Source.objects.create(collection=handbook, kind="git", address="https://docs.test/d.git")
     return user
 
 
@@ -115,6 +116,7 @@ def address(operation: Operation, user: User) -> str:
     things: dict[str, Callable[[], Any]] = {
         "turn_id": lambda: talk.messages.exclude(turn=None)[0].turn_id,
         "name": lambda: EVERYTHING if operation.name == "openai-model" else talk.pk,
+        "source_id": lambda: Source.objects.get().pk,
         "ingest_id": lambda: Ingest.objects.get().pk,
         "number": lambda: 1,
         "user_id": lambda: "u123",

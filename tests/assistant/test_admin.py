@@ -31,6 +31,7 @@ from knowledge.models import (
     Ingest,
     Receipt,
     Relation,
+    Source,
 )
 from tests import factories
 from tests.agents.billing.accounts import account
@@ -39,7 +40,7 @@ KINDS: list[type[Model]] = [
     Assistant, Budget, Collection, Conversation, Customer, Document, Entity, Envelope,
     Fault,
     Feedback, Gap, GoldenQuestion, Group, Handover, Ingest, Invoice, Key, ModelCall, Plan, Price,
-    Receipt, RefundCase, Relation, Report, Subscription, ToolRun, User,
+    Receipt, RefundCase, Relation, Report, Source, Subscription, ToolRun, User,
 ]  # fmt: skip
 KEPT: list[type[Model]] = [
     Entity, Envelope, Fault, Feedback, Gap, Handover, Ingest, ModelCall, Receipt, Relation, ToolRun,
@@ -62,6 +63,8 @@ def rows(db: None) -> None:
     body = factories.collection("handbook", content=f"# Holidays\n\n{SCRIPT}")
     Ingest.objects.create(collection=body, name=SCRIPT, report={"new": [SCRIPT]})
     GoldenQuestion.objects.create(collection=body, question=SCRIPT, sources=[SCRIPT])
+    followed = Source.objects.create(collection=body, kind="git", address=SCRIPT, folder=ATTRIBUTE)
+    Ingest.objects.create(collection=body, source=followed, name=SCRIPT, error=ATTRIBUTE)
     gone = {"id": "d" * 32, "source": SCRIPT, "title": SCRIPT, "version": 1}
     Receipt.objects.create(collection="handbook", by=SCRIPT, documents=[gone])
     state(Document.objects.get(), SCRIPT)

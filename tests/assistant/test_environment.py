@@ -19,6 +19,7 @@ from assistant.environment import (
     check_sentry_dsn,
     choices,
     explained,
+    format_rules,
     header_value,
     http_address,
     mail_server,
@@ -277,6 +278,9 @@ def test_what_is_no_origin_is_refused(text: str) -> None:
         (lambda: refuse_no_route(["documentation", "weather"]), "ROUTES"),
         (lambda: header_value("BILLING_API_KEY", "k\u00e9y"), "BILLING_API_KEY"),
         (lambda: opening_hours(";"), "OPENING_HOURS"),
+        (lambda: format_rules(["*.qmd"]), "INGEST_AS"),
+        (lambda: format_rules(["*.qmd=word"]), "INGEST_AS"),
+        (lambda: format_rules(["docs/*.qmd=text"]), "INGEST_AS"),
         (lambda: sender("x"), "EMAIL_FROM"),
         (lambda: sender(""), "EMAIL_FROM"),
         (lambda: http_address("PUBLIC_URL", "docent.example"), "PUBLIC_URL"),
@@ -294,6 +298,7 @@ def test_a_value_that_would_be_ignored_or_fail_later_is_refused_by_name(
 
 def test_usable_values_pass() -> None:
     refuse_no_route(["documentation", "fallback"])
+    assert format_rules([" *.qmd = markdown "]) == {"*.qmd": ".md"}
     refuse_hosts_with_more("ALLOWED_HOSTS", ["docs.example", "[::1]", ".example.com"])
     assert sender("Docent <docent@docs.example>") == "Docent <docent@docs.example>"
     assert broker_url("redis://host:6379/2") == "redis://host:6379/2"

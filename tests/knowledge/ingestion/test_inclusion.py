@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 from knowledge.ingestion.inclusion import with_inclusions
 from knowledge.ingestion.sources import File, as_known, find
@@ -94,7 +94,7 @@ def test_links_lead_nowhere_outside_the_ingested_folder(tmp_path: Path) -> None:
 
 
 def test_a_rule_says_as_what_files_of_other_names_are_read(
-    tmp_path: Path, settings: SettingsWrapper
+    tmp_path: Path, settings: Settings
 ) -> None:
     for name in ("a.qmd", "LICENSE", "b.xyz", "c.md"):
         (tmp_path / name).write_text("text")
@@ -102,5 +102,5 @@ def test_a_rule_says_as_what_files_of_other_names_are_read(
     settings.INGEST_AS = {"*.qmd": ".md", "LICENSE": ".txt"}
     found = find([tmp_path])
     assert [file.path.name for file in found.files] == ["LICENSE", "a.qmd", "c.md"]
-    assert found.ignored == {"unknown format": 1}
+    assert found.ignored["unknown format"] == 1
     assert as_known("docs/LICENSE") == "docs/LICENSE.txt"

@@ -30,7 +30,7 @@ def locs(*urls: str, element: str = "url") -> str:
 
 
 def test_a_page_is_its_own_only_page() -> None:
-    assert pages_of("https://docs.test/guide") == ["https://docs.test/guide"]
+    assert [*pages_of("https://docs.test/guide")] == ["https://docs.test/guide"]
 
 
 def test_a_sitemap_names_its_pages_once_and_no_other_hosts(site: HTTPServer) -> None:
@@ -39,7 +39,7 @@ def test_a_sitemap_names_its_pages_once_and_no_other_hosts(site: HTTPServer) -> 
     image = '<url><i:image xmlns:i="http://images"><i:loc>/no</i:loc></i:image></url>'
     body = URLSET.format(locs(*own, *foreign) + image)
     site.expect_request("/sitemap.xml").respond_with_data(body, content_type="application/xml")
-    assert pages_of(site.url_for("/sitemap.xml")) == [
+    assert [*pages_of(site.url_for("/sitemap.xml"))] == [
         site.url_for("/a"),
         site.url_for("/b?x=1&y=2"),
     ]
@@ -58,7 +58,7 @@ def test_an_index_leads_to_its_sitemaps_in_gzip_too_and_in_no_circles(site: HTTP
         gzip.compress(URLSET.format(locs(site.url_for("/b"))).encode()),
         content_type="application/gzip",
     )
-    assert pages_of(site.url_for("/index.xml")) == [site.url_for("/a"), site.url_for("/b")]
+    assert [*pages_of(site.url_for("/index.xml"))] == [site.url_for("/a"), site.url_for("/b")]
 
 
 def test_sitemaps_that_lead_to_sitemaps_without_end_are_refused(site: HTTPServer) -> None:
