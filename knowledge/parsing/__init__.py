@@ -16,6 +16,8 @@ FORMATS: dict[str, str] = {
     ".txt": "markdown.parse_text",
     ".text": "markdown.parse_text",
     ".rst": "rst.parse",
+    ".adoc": "asciidoc.parse",
+    ".asciidoc": "asciidoc.parse",
     ".csv": "delimited.parse",
     ".tsv": "delimited.parse",
     ".xlsx": "xlsx.parse",
