@@ -18,10 +18,13 @@ from agents.models import Envelope
 from agents.steps import events, presence
 from assistant.environment import broker_url
 from conversations.lanes import LANE
+from tests.collection import pytest_collection
 from tests.parsers import lasting_parsers
 from tests.scheduling import Scheduling
 from tests.scripted import Scripted, scripted
 from tests.servers import copied_database, delete_rows, may_delete_rows, redis_database
+
+__all__ = ["pytest_collection"]
 
 MEMORY: dict[str, Any] = {
     "text": "How do I exclude my own visits?",
