@@ -1,7 +1,8 @@
 """A running Docent for the end-to-end tests: `up`, its real workers, and a collection.
 
 Two of them serve most tests, each those of one process: one that works by rules, and one that asks
-models, has switches and can be killed at every moment of `failpoints`.
+models, has switches and can be killed at every moment of `failpoints`. They end with the last of
+the end-to-end tests of their process: the other tests would pay for what they do while they wait.
 """
 
 import json
@@ -20,10 +21,12 @@ from typing import Any
 import pytest
 
 from agents.names import ANALYSTS, INSTANCES, Role
+from tests.e2e import commands
+from tests.e2e.commands import Commands
 from tests.sensible import Sensible, thinking
-from tests.servers import empty_database, redis_database
+from tests.servers import migrated_database, redis_database
 
-CHECKOUT = Path(__file__).resolve().parent.parent.parent
+CHECKOUT = commands.CHECKOUT
 PAGES = Path(__file__).parent / "pages"
 FAILPOINTS = Path(__file__).parent / "failpoints"
 START_SECONDS = 120.0
@@ -50,9 +53,12 @@ class Docent:
     environment: dict[str, str]
     key: str = ""
     log: Path = field(default_factory=Path)
+    commands: Commands | None = None
 
     def manage(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run a command to its end."""
+        if self.commands:
+            return self.commands.run(*words)
         return subprocess.run(
             [sys.executable, "manage.py", *words],
             cwd=CHECKOUT,
@@ -101,12 +107,12 @@ def free_port() -> int:
 
 
 def environment(number: int) -> dict[str, str]:
-    """Return an environment with an empty database and queues that no other Docent knows.
+    """Return an environment with a database without rows and queues that no other Docent knows.
 
     Tests ask many questions with one key, from one address.
     """
     own = {
-        "DATABASE_URL": empty_database(f"docent_{number}"),
+        "DATABASE_URL": migrated_database(f"docent_{number}"),
         "REDIS_URL": redis_database(os.environ["REDIS_URL"], number),
     }
     unlimited = {"MAX_REQUESTS_PER_KEY": "0", "MAX_REQUESTS_PER_ADDRESS": "0"}
@@ -152,12 +158,16 @@ def furnished(number: int, log: Path, **more: str) -> Iterator[Docent]:
 
     That collection is there before `up`, which then takes in none of its own documentation.
     """
-    docent = Docent(free_port(), environment(number) | more, log=log)
-    docent.manage("migrate")
-    take_in(docent, PAGES, "teapot")
-    docent.key = new_key(docent, "tester")
-    with running(docent):
-        yield docent
+    settings = environment(number) | more
+    waiting = Commands(settings)
+    docent = Docent(free_port(), settings, log=log, commands=waiting)
+    try:
+        take_in(docent, PAGES, "teapot")
+        docent.key = new_key(docent, "tester")
+        with running(docent):
+            yield docent
+    finally:
+        waiting.end()
 
 
 def take_in(docent: Docent, folder: Path, collection: str, *more: str) -> None:
@@ -181,15 +191,15 @@ def by_models(server: Sensible) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="session")
-def docent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docent]:
+@pytest.fixture(scope="package")
+def docent(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docent]:
     """Docent with the collection `teapot` and a staff key."""
     log = tmp_path_factory.mktemp("docent") / "up.log"
     with furnished(1, log) as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server() -> Iterator[Sensible]:
     """The model server that `thinker` asks."""
     with thinking() as models:
@@ -218,8 +228,10 @@ class Stack:
         whole.rename(self.switches)  # whoever looks finds the one or the other
 
 
-@pytest.fixture(scope="session")
-def stack(server: Sensible, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+@pytest.fixture(scope="package")
+def stack(
+    django_db_setup: None, server: Sensible, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stack]:
     """Docent with a model for every role, whose processes die where they are told to."""
     folder = tmp_path_factory.mktemp("thinking")
     deaths, switches = folder / "deaths", folder / "switches"
@@ -237,11 +249,10 @@ def stack(server: Sensible, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         **{role.concurrency_setting: "1" for role in ALONE},
     }
     with furnished(14, folder / "up.log", **by_models(server) | more) as started:
-        take_in(started, CHECKOUT / "docs", "docent")
         yield Stack(started, deaths, switches)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def thinker(stack: Stack) -> Docent:
     """The same, for tests that switch nothing and kill nobody."""
     return stack.docent

@@ -20,7 +20,9 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture(scope="module")
-def docent(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Docent]:
+def docent(
+    django_db_setup: None, server: ModelServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Docent]:
     """Docent, told of it by nothing but its address and a model's name."""
     log = tmp_path_factory.mktemp("strict") / "up.log"
     with furnished(15, log, ACME_BASE_URL=server.base_url, GEN_MODEL="qwen3@acme") as started:
