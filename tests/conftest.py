@@ -9,7 +9,7 @@ import pytest
 from celery import current_app
 from django.conf import settings
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
@@ -47,6 +47,7 @@ MEMORY: dict[str, Any] = {
 }
 
 Begin = Callable[..., Envelope]
+Make = Callable[[Callable[[], object]], None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -101,6 +102,24 @@ def django_db_setup(
         with django_db_blocker.block():
             yield
         disconnect()
+
+
+@pytest.fixture(scope="module")
+def for_all(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Make]:
+    """Make rows once for all tests of a module, by a function; what each does to them is undone.
+
+    For modules without a test that commits: rows and tests are in one transaction.
+    """
+    within = transaction.atomic()
+
+    def make(rows: Callable[[], object]) -> None:
+        with django_db_blocker.unblock():
+            rows()
+
+    make(within.__enter__)
+    yield make
+    make(lambda: transaction.set_rollback(True))
+    make(lambda: within.__exit__(None, None, None))
 
 
 def migrate(name: str) -> None:

@@ -35,6 +35,7 @@ from knowledge.models import (
 )
 from tests import factories
 from tests.agents.billing.accounts import account
+from tests.conftest import Make
 
 KINDS: list[type[Model]] = [
     Assistant, Budget, Collection, Conversation, Customer, Document, Entity, Envelope,
@@ -57,9 +58,18 @@ def staff(client: Client, db: None) -> Client:
     return client
 
 
+@pytest.fixture(scope="module")
+def made(for_all: Make) -> None:
+    """The rows, before any test."""
+    for_all(make_rows)
+
+
 @pytest.fixture
-def rows(db: None) -> None:
+def rows(made: None, db: None) -> None:
     """One row at least of each kind, with a script wherever somebody else wrote the text."""
+
+
+def make_rows() -> None:
     body = factories.collection("handbook", content=f"# Holidays\n\n{SCRIPT}")
     Ingest.objects.create(collection=body, name=SCRIPT, report={"new": [SCRIPT]})
     GoldenQuestion.objects.create(collection=body, question=SCRIPT, sources=[SCRIPT])

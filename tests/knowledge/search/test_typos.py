@@ -7,6 +7,7 @@ from knowledge import ingestion
 from knowledge.search import search
 from knowledge.search.scope import scope_of
 from knowledge.search.typos import corrected, corrections, slips_of
+from tests.conftest import Make
 
 pytestmark = pytest.mark.django_db
 
@@ -17,12 +18,12 @@ PAGES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def pages(tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def pages(for_all: Make, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("pages")
     for name, text in PAGES.items():
         (folder / name).write_text(text, encoding="utf-8")
-    ingestion.ingest(ingestion.find([folder]), collection="fly")
+    for_all(lambda: ingestion.ingest(ingestion.find([folder]), collection="fly"))
 
 
 def found(text: str) -> dict[str, str]:
