@@ -1,5 +1,6 @@
 """Collection: what each of the processes that share the tests does before the first of them."""
 
+import atexit
 import gc
 import os
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
     import_in_turn(session.config)
     result = yield
     gc.freeze()
+    # What is left for the end of the interpreter finds nothing of what it needs.
+    atexit.register(gc.unfreeze)
     gc.enable()
     return result
 
