@@ -9,7 +9,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from agents.documentation.citations.check import words_of
-from agents.documentation.citations.markers import CODE, markers, without_markers
+from agents.documentation.citations.statements import CODE, markers, without_markers
 from agents.models import Envelope
 from agents.names import Status
 from agents.steps.records import payloads_before

@@ -87,7 +87,6 @@ LONELY = {
     "knowledge.embedding.minilm": "a process, and what measures it",
     "knowledge.embedding.unigram": "an algorithm of its own",
     "knowledge.embedding.kept_vectors": "files that processes share",
-    "knowledge.ingestion.retention": "what is kept of old jobs, and how long",
     "knowledge.admin.source_admin": "what is followed, in the admin",
     "knowledge.parsing.dispatch": "imported by name; a message hands it what is attached",
     "knowledge.parsing.html": "a format; the chapters of a book are such pages",

@@ -9,8 +9,7 @@ from pydantic import BaseModel
 from agents.attributes import Citation, Reason, SearchStats, SourceReference, Unit
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.check import within
-from agents.documentation.citations.markers import without_markers
-from agents.documentation.citations.statements import novelty, pieces, without
+from agents.documentation.citations.statements import novelty, pieces, without, without_markers
 from agents.documentation.passages import with_heading, with_sources, without_own_list
 from agents.documentation.response import ANSWERS, Assignment, quote
 from agents.documentation.verification import Verification, verify

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agents.attributes import Reason
 from agents.documentation.citations.links import Addresses, harmless
-from agents.documentation.citations.markers import normalised, without_markers
+from agents.documentation.citations.statements import normalised, without_markers
 
 REASONS = {
     "insufficient": Reason.INSUFFICIENT_CONTEXT,

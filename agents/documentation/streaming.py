@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agents.attributes import SourceReference
 from agents.documentation.citations.links import Addresses, harmless, is_harmless
-from agents.documentation.citations.markers import known_only
+from agents.documentation.citations.statements import known_only
 from agents.documentation.passages import bare_line, list_headings
 from agents.documentation.refusal import may_refuse, refusal
 from agents.llm.token_stream import TokenStream

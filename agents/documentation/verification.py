@@ -6,8 +6,7 @@ from typing import Any
 
 from agents.attributes import Citation, CitationStatus, SourceReference
 from agents.documentation.citations.check import SUPPORT, Evidence, within, words_of
-from agents.documentation.citations.markers import markers, normalised
-from agents.documentation.citations.statements import Piece, pieces
+from agents.documentation.citations.statements import Piece, markers, normalised, pieces
 from agents.documentation.passages import without_own_list
 from agents.words import Phrase
 

@@ -21,7 +21,7 @@ from agents.attributes import (
 )
 from agents.contract import View, Writes, llm_agent
 from agents.documentation.citations.links import Addresses, harmless
-from agents.documentation.citations.markers import normalised, without_markers
+from agents.documentation.citations.statements import normalised, without_markers
 from agents.documentation.passages import searched_for, unmentioned
 from agents.llm.history import history_blocks
 from agents.llm.model import Model

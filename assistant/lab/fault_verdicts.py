@@ -16,7 +16,7 @@ from rich.table import Table
 
 from agents.attributes import DECLINING_REASONS, Reason
 from agents.decision import Stage
-from agents.documentation.citations.markers import without_markers
+from agents.documentation.citations.statements import without_markers
 from agents.documentation.passages import without_own_list
 from agents.models import Envelope
 from agents.names import Role, Status

@@ -13,13 +13,12 @@ from knowledge.ingestion import multilingual
 from knowledge.ingestion.drafts import Draft, Prepare, Sheet, describe_by_models, draft, draw_graph
 from knowledge.ingestion.job_lease import JobLease, acquire
 from knowledge.ingestion.job_vectors import Encoder
-from knowledge.ingestion.jobs import Status, end
+from knowledge.ingestion.jobs import Status, drop_expired, end
 from knowledge.ingestion.page_marks import keep_marks
 from knowledge.ingestion.pipeline import Pipeline, Watch
 from knowledge.ingestion.plan import plan_findings
 from knowledge.ingestion.removal import delete
 from knowledge.ingestion.report import Problem, Report, report
-from knowledge.ingestion.retention import drop_expired
 from knowledge.ingestion.sources import Findings
 from knowledge.ingestion.state import CollectionState, questions_of
 from knowledge.ingestion.store import lock_collection, move_to_copies, store

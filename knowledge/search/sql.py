@@ -89,6 +89,11 @@ def connection_with_plans(database: BaseDatabaseWrapper) -> Connection[Row]:
     return connection
 
 
+def text_literal(text: str) -> str:
+    """Return the text as SQL: statements that define something take no parameters."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def array_literal(values: Iterable[int]) -> str:
     """Return the numbers as PostgreSQL reads an array: ten times faster than as a list."""
     return "{" + ",".join(map(str, values)) + "}"

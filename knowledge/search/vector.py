@@ -15,7 +15,7 @@ from knowledge.search import sql, vector_indexes
 from knowledge.search.explanation import Wording
 from knowledge.search.fusion import Scores, unit
 from knowledge.search.scope import Scope
-from knowledge.search.sql import Query, Row, array_literal, one_transaction, rows
+from knowledge.search.sql import Query, Row, array_literal, one_transaction, rows, text_literal
 from knowledge.search.vector_indexes import IndexKind
 
 # What whoever asks is told of it: the particulars hold addresses of servers, nobody's business.
@@ -164,7 +164,7 @@ def nearest(kind: IndexKind, vectors: Vectors, model: str, scope: Scope, *, exac
     condition = CONDITION[kind].format(condition=scope.condition) if scope.condition else ""
     return NEAREST.format(
         kind=kind,
-        model=vector_indexes.literal(model).replace("%", "%%"),
+        model=text_literal(model).replace("%", "%%"),
         collections=array_literal(scope.models[model]),
         distance=distance_sql,
         order=order,

@@ -7,6 +7,7 @@ from django.db import connection
 
 from knowledge.identifiers import LOCAL_MODEL
 from knowledge.models.search_tables import EF_CONSTRUCTION
+from knowledge.search.sql import text_literal
 
 # What is looked for by where it lies. Sections only weigh chunks that something else named.
 IndexKind = Literal["chunk", "document"]
@@ -47,7 +48,7 @@ def create(kind: IndexKind, model: str, dimensions: int) -> None:
     execute(
         f"CREATE INDEX CONCURRENTLY {index} ON knowledge_{kind}vector USING hnsw "
         f"({expression(dimensions)}) WITH (ef_construction = {EF_CONSTRUCTION}) "
-        f"WHERE model = {literal(model)}"
+        f"WHERE model = {text_literal(model)}"
     )
 
 
@@ -80,11 +81,6 @@ def query_bool(question: str, about: str | int) -> bool:
         cursor.execute(question, [about])
         row = cursor.fetchone()
     return bool(row and row[0])
-
-
-def literal(text: str) -> str:
-    """Return the text as SQL: statements that define something take no parameters."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def execute(statement: str) -> None:

@@ -9,10 +9,19 @@ from unicodedata import category, normalize
 
 from agents.attributes import Citation, CitationStatus, SourceReference
 from agents.documentation.citations.links import Addresses, harmless
-from agents.documentation.citations.markers import known_only, markers, normalised, without_markers
 from agents.documentation.citations.nearness import Nearness, are_beside
 from agents.documentation.citations.particulars import Particulars, has_case
-from agents.documentation.citations.statements import FEWEST_WORDS, Piece, pieces, repeats, without
+from agents.documentation.citations.statements import (
+    FEWEST_WORDS,
+    Piece,
+    known_only,
+    markers,
+    normalised,
+    pieces,
+    repeats,
+    without,
+    without_markers,
+)
 from agents.documentation.passages import with_heading
 from agents.words import content_words
 from knowledge.language import is_foreign, is_no_language, is_translated, prose

@@ -8,7 +8,7 @@ from unicodedata import decimal
 
 from text_to_num import alpha2digit
 
-from agents.documentation.citations.markers import without_markers
+from agents.documentation.citations.statements import without_markers
 from knowledge.language import SURE, likeliest, probabilities, prose
 
 # Of 26,400 pairs of one question in two of twelve languages (XQuAD, 200 questions) 1.3 % seem to

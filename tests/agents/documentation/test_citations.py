@@ -9,8 +9,14 @@ from agents.documentation.augmentation import assemble
 from agents.documentation.citations import nearness
 from agents.documentation.citations.check import check
 from agents.documentation.citations.links import Addresses, harmless
-from agents.documentation.citations.markers import known_only, markers, normalised
-from agents.documentation.citations.statements import pieces, whole, without
+from agents.documentation.citations.statements import (
+    known_only,
+    markers,
+    normalised,
+    pieces,
+    whole,
+    without,
+)
 from agents.documentation.passages import without_own_list
 from agents.documentation.refusal import refusal
 from knowledge.errors import EmbeddingUnavailable

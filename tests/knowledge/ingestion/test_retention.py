@@ -9,9 +9,8 @@ from django.utils.timezone import now
 from knowledge import ingestion
 from knowledge.errors import NothingToIngest
 from knowledge.ingestion import completion
-from knowledge.ingestion.jobs import JobError, retry
+from knowledge.ingestion.jobs import JobError, drop_expired, retry
 from knowledge.ingestion.plan import reingest
-from knowledge.ingestion.retention import drop_expired
 from knowledge.models import Document, Ingest, Item
 from tests.knowledge.jobs import FOG, ran, upload
 
