@@ -8,9 +8,9 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import pytest
-from pytest_django import Settings
+from pytest_django import DjangoDbBlocker, Settings
 
-from knowledge.archive import restore
+from knowledge.archive import export, restore
 from knowledge.archive.contents import UnusableArchive
 from knowledge.archive.restore import put
 from knowledge.models import Collection, Document, DocumentVector, Version
@@ -22,6 +22,29 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 Change = Callable[[dict[str, bytes]], None]
+
+
+@pytest.fixture(scope="module")
+def exported(
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> bytes:
+    """The bytes of an archive, of a collection that is no more."""
+    path = tmp_path_factory.mktemp("exported") / "island.docent"
+    with django_db_blocker.unblock():
+        island = islands.island()
+        export(island, path)
+        island.delete()
+    return path.read_bytes()
+
+
+@pytest.fixture
+def sound(exported: bytes, tmp_path: Path) -> Path:
+    """An archive that nothing has happened to."""
+    path = tmp_path / "island.docent"
+    path.write_bytes(exported)
+    return path
 
 
 def changed(archive: Path, change: Change, *, sealed: bool = True, packed: bool = False) -> Path:
@@ -104,9 +127,9 @@ TIE = {
     ],
 )
 def test_a_tampered_archive_is_refused_before_anything_is_written(
-    archive: Path, change: Change, reason: str
+    sound: Path, change: Change, reason: str
 ) -> None:
-    path = changed(archive, change, sealed=False)
+    path = changed(sound, change, sealed=False)
     with pytest.raises(UnusableArchive, match=reason):
         restore(path, name="fresh")
     assert not Collection.objects.filter(name="fresh").exists()
@@ -144,9 +167,9 @@ COUNTS = dict.fromkeys(
     ],
 )
 def test_an_archive_that_contradicts_itself_is_refused_before_anything_is_written(
-    archive: Path, change: Change, reason: str
+    sound: Path, change: Change, reason: str
 ) -> None:
-    path = changed(archive, change)
+    path = changed(sound, change)
     with pytest.raises(UnusableArchive, match=reason):
         restore(path, name="fresh")
     assert not Collection.objects.filter(name="fresh").exists()
