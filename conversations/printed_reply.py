@@ -8,17 +8,17 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.text import Text
 
-from agents.documentation.citations.check import words_of
-from agents.documentation.citations.statements import CODE, markers, without_markers
+from agents.documentation.citations.statements import CODE
 from agents.models import Envelope
 from agents.names import Status
 from agents.steps.records import payloads_before
 from agents.trace.trace import search_rounds
 from agents.words import english_name
-from conversations.answers import by_marker, mode_sentence, without_sources
+from conversations.answers import by_marker, mode_sentence, numbers, without_sources
+from conversations.quotation import BEGIN, END, marked_passage
+from conversations.transcript import without_items
 
 CODE_OR_MARKER = re.compile(rf"{CODE}|\[(C\d+)\]", re.DOTALL)
-WORD = re.compile(r"\w+")
 MARKED = "bold reverse"
 # What can be said next, to a question back and to an answer.
 CHOICES = "Type the number of one, or write it in your own words:"
@@ -36,16 +36,14 @@ def numbered(result: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
 
     They have the shape of `by_marker`.
     """
-    text = without_sources(result)
-    cited = {each["marker"]: each for each in by_marker(result["citations"])}
-    order = [each for each in markers(text) if each in cited]
-    order += [marker for marker in cited if marker not in order]
-    number = {marker: place for place, marker in enumerate(order, start=1)}
+    text, cited = without_sources(result), by_marker(result["citations"])
+    number = numbers(text, cited)
 
     def rewritten(found: re.Match[str]) -> str:
         return f"[{number[found[1]]}]" if found[1] in number else found[0]
 
-    return CODE_OR_MARKER.sub(rewritten, text), [cited[marker] for marker in order]
+    ordered = sorted(cited, key=lambda each: number[each["marker"]])
+    return CODE_OR_MARKER.sub(rewritten, text), ordered
 
 
 def show_reply(console: Console, result: dict[str, Any], *, once: bool = False) -> None:
@@ -55,7 +53,7 @@ def show_reply(console: Console, result: dict[str, Any], *, once: bool = False) 
     """
     text, citations = numbered(result)
     actions, is_open = result["suggested_actions"], result["status"] == Status.AWAITING_USER
-    console.print(Markdown(_without(text, actions) if is_open else text))
+    console.print(Markdown(without_items(text, actions)))
     show_sources(console, citations)
     if actions:
         console.print(Text(BESIDE if once else CHOICES if is_open else FURTHER, "dim"))
@@ -64,12 +62,6 @@ def show_reply(console: Console, result: dict[str, Any], *, once: bool = False) 
     usage = result["usage"]
     said = f"{result['status']}, {result['mode']}, {usage['seconds']} s{_spent(usage)}"
     console.print(Text(f"{said}, turn {result['turn_id']}\n", "dim"), soft_wrap=True)
-
-
-def _without(text: str, actions: Sequence[str]) -> str:
-    """Leave out the list of what can be said: it comes below, with numbers."""
-    listed = {f"- {action}" for action in actions}
-    return "\n".join(line for line in text.splitlines() if line.strip() not in listed)
 
 
 def show_sources(console: Console, citations: Sequence[dict[str, Any]]) -> None:
@@ -94,55 +86,19 @@ def show_passage(console: Console, turn: Envelope, citation: dict[str, Any]) -> 
     """Print the passage that an answer was made from, what it was quoted for marked."""
     console.print(Text(_where(citation), "bold"))
     console.print(Text(citation["source"], "dim"), soft_wrap=True)
-    passage = _passage(turn, citation)
-    if not passage:
-        console.print("The passage itself was not kept with the turn. It was cited for:")
-    quotes = [without_markers(quote["text"]) for quote in citation["quotes"]]
-    places = [place for quote in quotes for place in places_of(quote, passage)]
-    console.print(_marked(passage, places, draws=console.is_terminal and not console.no_color))
-    if not places:
-        for quote in quotes:
-            console.print(Text(f"Cited for: {quote}", "dim"))
+    draws = console.is_terminal and not console.no_color
+    console.print(_drawn(marked_passage(turn, citation), draws=draws))
     console.print()
 
 
-def _passage(turn: Envelope, citation: dict[str, Any]) -> str:
-    """Return the text as it was given to who wrote the answer, or as search found it."""
-    for name in ("source_references", "search_results"):
-        for each in turn.payload.get(name) or ():
-            if each["chunk_id"] == citation["chunk_id"]:
-                return str(each["text"])
-    return ""
-
-
-def places_of(quote: str, passage: str) -> list[tuple[int, int]]:
-    """Return from where to where the words of a quotation stand together in a passage.
-
-    Empty where it says so in other words.
-    """
-    wanted = [word for found in WORD.findall(quote) for word in words_of(found)]
-    found = [
-        (word, place.start(), place.end())
-        for place in WORD.finditer(passage)
-        for word in words_of(place[0])
-    ]
-    words, length = [word for word, _, _ in found], len(wanted)
-    for begin in range(len(words) - length + 1 if length else 0):
-        if words[begin : begin + length] == wanted:
-            return [(found[begin][1], found[begin + length - 1][2])]
-    return []
-
-
-def _marked(passage: str, places: Sequence[tuple[int, int]], *, draws: bool) -> Text:
-    """Return a passage with these places in another style, or between » and « without styles."""
-    if draws:
-        text = Text(passage)
-        for begin, end in places:
-            text.stylize(MARKED, begin, end)
-        return text
-    for begin, end in sorted(places, reverse=True):
-        passage = f"{passage[:begin]}»{passage[begin:end]}«{passage[end:]}"
-    return Text(passage)
+def _drawn(passage: str, *, draws: bool) -> Text:
+    """Return a passage, what is marked in another style, or between » and « without styles."""
+    if not draws:
+        return Text(passage.replace(BEGIN, "»").replace(END, "«"))
+    text = Text()
+    for piece in re.split(f"({BEGIN}[^{END}]*{END})", passage):
+        text.append(piece.strip(BEGIN + END), MARKED if piece.startswith(BEGIN) else "")
+    return text
 
 
 def _spent(usage: dict[str, Any]) -> str:

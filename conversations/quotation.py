@@ -66,6 +66,11 @@ def _content(document: Document, number: int) -> str:
         return ""
 
 
+def marked_passage(turn: Envelope, citation: dict[str, Any]) -> str:
+    """Return the passage behind a citation, its sentences between BEGIN and END."""
+    return _marked(_plain(_passage(turn, citation)), [each["text"] for each in citation["quotes"]])
+
+
 def _passage(turn: Envelope, citation: dict[str, Any]) -> str:
     """Return the passage as the answer was written from it."""
     marker = citation["marker"]

@@ -14,9 +14,10 @@ from rich.text import Text
 
 from agents import lent_worker
 from agents.models import Envelope
-from agents.names import SPECIALISTS, Role
+from agents.names import SPECIALISTS
 from agents.steps import events, presence
 from conversations.errors import UnknownMessage
+from conversations.interface import STEPS
 from conversations.models import Conversation, Message
 from conversations.services import current, longest_wait, messages_after
 from knowledge.management.console import Lines
@@ -25,31 +26,6 @@ from knowledge.management.console import Lines
 MARGIN_LINES = 4
 LISTEN_SECONDS = 1.0
 MOST_MESSAGES = 10_000
-DOING: dict[str, str] = {
-    Role.COMMAND: "carrying out the command",
-    Role.LANG: "telling the language",
-    Role.TRANSLATION: "putting it into English",
-    Role.ESSENCE: "understanding the question",
-    Role.GUARDRAILS: "checking what may be answered",
-    Role.ROUTER: "choosing who answers",
-    Role.SEARCH: "searching the documents",
-    Role.EVALUATOR: "judging what was found",
-    Role.AUGMENTATION: "laying out the passages",
-    Role.RESPONSE: "writing the answer",
-    Role.QUALITY: "checking the answer",
-    Role.CLARIFICATION: "asking back",
-    Role.MEMORY: "summing up what was said before",
-    Role.BILLING: "looking at the account",
-    Role.ORCHESTRATOR: "working on the analysis",
-    Role.EXTRACTOR: "reading out findings",
-    Role.CLASSIFIER: "telling what kind of documents they are",
-    Role.REQUIREMENT_EXTRACTOR: "listing the requirements",
-    Role.COMPLIANCE: "holding them against the documents",
-    Role.RISK_VERIFIER: "weighing the risks",
-    Role.CITATION_AUDITOR: "checking the citations",
-    Role.GAP_SYNTHESIZER: "looking for gaps",
-    Role.FALLBACK: "saying what can be asked",
-}
 
 
 class Progress:
@@ -58,7 +34,7 @@ class Progress:
     def __init__(self) -> None:
         self.plan: list[list[str]] = []  # specialists, those of one step together
         self.done: set[str] = set()
-        self.activity = "asking"
+        self.activity = "Asking"
         self.answer = ""
         self.note = ""
         self._spinner = Spinner("dots")
@@ -67,11 +43,11 @@ class Progress:
         """Take note of one event."""
         role = str(data.get("role", ""))
         if name == "agent_start":
-            self.activity = DOING.get(role, self.activity)
+            self.activity = STEPS.get(role, self.activity)
             if data["attempt"] > 1:
                 self.note = f"{role} begins again, attempt {data['attempt']}"
         elif name == "tool_call_start":
-            self.activity = f"{DOING.get(role, role)}: {data['tool'] or 'a tool that is not there'}"
+            self.activity = f"{STEPS.get(role, role)}: {data['tool'] or 'a tool that is not there'}"
         elif name == "agent_complete":
             self.done |= {role} & {*SPECIALISTS}
             self.plan = data.get("plan") or self.plan

@@ -201,7 +201,7 @@ def _reply(message: Message, turn: Envelope, feedback: Feedback | None) -> Reply
     sentence = mode_sentence(mode, quotes=bool(citations), form=form)
     return Reply(
         message,
-        answer_html(_without_items(text, actions), addresses, addresses.__getitem__),
+        answer_html(without_items(text, actions), addresses, addresses.__getitem__),
         sorted(citations, key=lambda citation: citation["number"]),
         mode=gettext(sentence) if has_mode else "",
         by_model=mode == "model" or (mode == "mixed" and (form == "written" or not citations)),
@@ -210,7 +210,7 @@ def _reply(message: Message, turn: Envelope, feedback: Feedback | None) -> Reply
     )
 
 
-def _without_items(text: str, actions: Sequence[str]) -> str:
+def without_items(text: str, actions: Sequence[str]) -> str:
     """Return a text without the items that stand below it as buttons."""
     return ITEM.sub(lambda item: "" if item[1] in actions else item[0], text).rstrip()
 

@@ -75,7 +75,6 @@ LONELY = {
     "conversations.staff_groups": "the groups of staff, which a migration makes",
     "conversations.conversation_events": "the events of a conversation over HTTP",
     "conversations.terminal_talk": "a conversation in the terminal, which a command begins",
-    "conversations.quotation": "a place in a document, and what is marked in it",
     "conversations.user_api": "users over HTTP",
     "conversations.assistant_admin": "Django looks for admin.py, which holds another concept",
     "knowledge.admin.document_orders": "what changes documents, beside what shows them",

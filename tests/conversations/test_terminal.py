@@ -55,7 +55,7 @@ def test_the_answer_grows_with_its_pieces() -> None:
     progress.add("agent_start", {"role": "response", "attempt": 1})
     progress.add("token", token("Unused "))
     progress.add("token", token("days end."))
-    assert "writing the answer …" in drawn(progress)
+    assert "Writing the answer …" in drawn(progress)
     assert "Unused days end." in drawn(progress)
 
 
@@ -81,7 +81,7 @@ def test_of_an_analysis_the_plan_is_shown_and_who_is_done() -> None:
     progress.add("agent_start", {"role": "classifier", "attempt": 1})
     progress.add("agent_complete", {"role": "extractor"})
     assert progress.plan_line() == "Plan: extractor ✓ + classifier → gap synthesizer"
-    assert progress.line.endswith("documents they are …, 1 of 3 specialists are done")
+    assert progress.line == "Sorting the documents …, 1 of 3 specialists are done"
 
 
 def test_of_a_long_answer_the_end_is_seen() -> None:

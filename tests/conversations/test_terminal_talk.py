@@ -14,7 +14,8 @@ from agents.models import Envelope
 from agents.names import Status
 from conversations import terminal_talk
 from conversations.models import Conversation, Feedback, Message
-from conversations.printed_reply import numbered, places_of
+from conversations.printed_reply import numbered
+from conversations.services import current
 from conversations.terminal_talk import Talk
 from tests import factories
 
@@ -26,7 +27,7 @@ CITED: dict[str, Any] = {
         factories.CITATION
         | {"marker": "C2", "quote": "Unused days end in March. [C2]", "edition": "2026"},
     ],
-    "source_references": [{"chunk_id": 1, "text": PASSAGE}],
+    "source_references": [{"marker": "C2", "text": PASSAGE}],
     "canonical_question": "Do unused days of leave end?",
     "language": "en",
 }
@@ -84,14 +85,8 @@ def test_citations_are_numbered_as_they_come_and_listed_with_their_version(typis
 def test_a_citation_opens_with_its_sentence_marked(typist: Typist) -> None:
     said = typist.types("/open 1")
     assert "in summer. »Unused days\nend in **March«**. Ask Ann." in said
-    assert "was not kept" in typist.types("/open 2")
+    assert "»Ask«." in typist.types("/open 2")
     assert "Say which: /open 1 to /open 2." in typist.types("/open 3")
-
-
-def test_a_quotation_in_other_words_is_at_no_place() -> None:
-    begin, end = places_of("unused DAYS end", PASSAGE)[0]
-    assert PASSAGE[begin:end] == "Unused days\nend"
-    assert places_of("Days expire.", PASSAGE) == places_of("", PASSAGE) == []
 
 
 def test_why_tells_the_way_of_a_turn(typist: Typist, answered: Envelope) -> None:
@@ -177,6 +172,8 @@ def replying(typist: Typist, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
 
         monkeypatch.setattr(terminal_talk, "ask", ask)
         monkeypatch.setattr(terminal_talk, "watch", watch)
+        # In a transaction that is never committed nobody rings that a turn has ended.
+        monkeypatch.setattr(terminal_talk, "wait", current)
 
     return set_reply
 
