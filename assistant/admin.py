@@ -201,7 +201,10 @@ class KeyAdmin(ModelAdmin):
         """How much may be asked and spent with it."""
         budget = getattr(key.user, "budget", None)
         dollars = budget.usd_per_day if budget else settings.DAILY_BUDGET_PER_KEY
+        grant = key.grant
         limits = {
+            "{:,} questions a minute": grant.questions or None if grant.sites else None,
+            "{:,} of a visitor": grant.questions_of_a_visitor or None if grant.sites else None,
             "{:,} requests a minute": settings.MAX_REQUESTS_PER_KEY or None,
             "{:.2f} USD a day": dollars if budget or dollars else None,
             "{:,} tokens a day": settings.DAILY_TOKENS_PER_KEY or None,

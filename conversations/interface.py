@@ -81,6 +81,9 @@ NOT_HERE = gettext_noop(
     "There is no such conversation in this browser. It may have begun in another one, or it was "
     "forgotten."
 )
+# What a frame on another site says in place of the page.
+GONE = gettext_noop("This chat has been switched off.")
+ELSEWHERE = gettext_noop("This chat is not made for this page.")
 NO_REDIS = gettext_noop("The assistant cannot take questions right now.")
 REFUSALS: dict[type[Exception], str] = {
     NobodyListens: gettext_noop("The assistant is not at work right now. Your question is kept."),

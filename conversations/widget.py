@@ -24,15 +24,18 @@ from django.urls import Resolver404, get_script_prefix, resolve, reverse, set_sc
 from django.utils.crypto import salted_hmac
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.timezone import now
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from knox.models import AuthToken
 
 from conversations import refusals
 from conversations.authentication import identity
+from conversations.errors import TooManyTurns
 from conversations.grants import Grant
+from conversations.interface import ELSEWHERE, GONE, REFUSALS, in_own_language
 from conversations.lanes import LANE, lane_of
-from conversations.limits import MINUTE, TooManyRequests, refusal, spend, visitor
+from conversations.limits import MINUTE, spend, visitor
 from conversations.refusals import Kind
 from conversations.services import Asker
 
@@ -52,12 +55,13 @@ SHOWN = frozenset(
         "conversation-events",
     }
 )
-GONE = "This chat has been switched off."
-ELSEWHERE = "This chat is not made for this page."
 
 
 class FrameSession(SessionStore):
     """What is kept for a frame, in the row that its token names and none else."""
+
+    # As of any other session: views look into the row by its key, too.
+    key_salt = SessionStore().key_salt
 
     def _get_session_from_db(self) -> Any:
         # Django forgets the key of a row that is not there yet.
@@ -80,6 +84,8 @@ class Widget(MiddlewareMixin):
         if found is None:
             return None
         prefix, key, language, token, path = found.groups()
+        if language != BROWSERS_OWN:
+            request.COOKIES[settings.LANGUAGE_COOKIE_NAME] = language
         grant = grant_of(key)
         if grant is None or not is_own(request):
             return _refused(request, ELSEWHERE if grant else GONE)
@@ -94,8 +100,6 @@ class Widget(MiddlewareMixin):
             "prefix": get_script_prefix(),
         }
         set_script_prefix(f"{prefix}/")
-        if language != BROWSERS_OWN:
-            request.COOKIES[settings.LANGUAGE_COOKIE_NAME] = language
         request.is_framed = True  # type: ignore[attr-defined]  # for templates
         request.session = FrameSession(salted_hmac("widget", token).hexdigest()[:40])
         request.user = AnonymousUser()
@@ -187,12 +191,16 @@ def _too_much(request: HttpRequest, grant: Grant) -> HttpResponse | None:
     for pot, most in pots.items():
         if left := spend(pot, most, MINUTE):
             refusals.note(Kind.KEY)
-            return refusal(request, TooManyRequests("Too many questions at once.", left))
+            status = HTTPStatus.TOO_MANY_REQUESTS
+            told = _refused(request, REFUSALS[TooManyTurns], status)
+            told["Retry-After"] = str(left)
+            return told
     return None
 
 
 @require_safe
 @never_cache
+@in_own_language
 def frame(request: HttpRequest, key: str) -> HttpResponse:
     """Open a frame: its script goes on with the token it kept, or with the one it gets here."""
     grant = grant_of(key)
@@ -215,12 +223,15 @@ def frame(request: HttpRequest, key: str) -> HttpResponse:
     return _framed(render(request, "conversations/frame.html", context), grant.sites)
 
 
-def _refused(request: HttpRequest, reason: str) -> HttpResponse:
+@in_own_language
+def _refused(
+    request: HttpRequest, reason: str, status: HTTPStatus = HTTPStatus.FORBIDDEN
+) -> HttpResponse:
     """Say so, wherever it is shown: there is nothing else on the page."""
+    told = gettext(reason)
     if request.headers.get("Accept") == "application/json":
-        return JsonResponse({"error": reason}, status=HTTPStatus.FORBIDDEN)
-    context = {"reason": reason}
-    page = render(request, "conversations/no_frame.html", context, status=HTTPStatus.FORBIDDEN)
+        return JsonResponse({"error": told}, status=status)
+    page = render(request, "conversations/no_frame.html", {"reason": told}, status=status)
     return _framed(page, ["*"])
 
 

@@ -119,6 +119,16 @@ def test_a_frame_chats_without_cookies_in_a_session_of_its_own(
 
 
 @pytest.mark.usefixtures("listening")
+def test_a_frame_lists_all_that_was_asked_in_it(client: Client, key: str) -> None:
+    where = inside(client, key)
+    for text in ("Do unused days end?", "Do used ones?"):
+        assert ask(client, where, text).status_code == HTTPStatus.ACCEPTED
+    page = client.get(where).content.decode()
+    assert "Do unused days end?" in page
+    assert "Do used ones?" in page
+
+
+@pytest.mark.usefixtures("listening")
 def test_another_frame_and_the_page_itself_see_nothing_of_it(client: Client, key: str) -> None:
     mine = inside(client, key)
     page = ask(client, mine).json()["page"].removeprefix(mine)
@@ -251,7 +261,9 @@ def test_the_command_prints_the_line_to_paste_as_often_as_asked(
     factories.collection("shop")
     call_command("apikey", "create", "shop-site", "--site", SITE, "--collection", "shop")
     line = line_to_paste(Grant.objects.get())
-    assert capsys.readouterr().out.strip() == line
+    told = capsys.readouterr()
+    assert told.out.strip() == line
+    assert "set PUBLIC_URL" in told.err
     call_command("apikey", "line", "shop-site")
     assert capsys.readouterr().out.strip() == line
     call_command("apikey", "list")
@@ -268,8 +280,9 @@ def test_the_admin_shows_the_line_when_the_key_is_made_and_later(client: Client)
     grant = Grant.objects.get()
     shown = f"data-key=&quot;{grant.token.token_key}&quot;"
     assert shown in made
-    page = reverse("admin:conversations_key_change", args=[grant.pk])
-    assert shown in client.get(page).content.decode()
+    page = client.get(reverse("admin:conversations_key_change", args=[grant.pk])).content.decode()
+    assert shown in page
+    assert "120 questions a minute, 10 of a visitor" in page
 
 
 def test_a_frame_speaks_the_language_that_the_page_chose(client: Client, key: str) -> None:

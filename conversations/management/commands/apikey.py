@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.timezone import now
@@ -23,6 +24,11 @@ from conversations.models import Assistant
 from conversations.reach import assistant_named
 from conversations.widget import line_to_paste
 from knowledge.identifiers import Scope
+
+UNREACHED = (
+    "But browsers load nothing from {} into pages of https: set PUBLIC_URL to the address at which "
+    "visitors find Docent by https."
+)
 
 
 class Command(BaseCommand):
@@ -116,6 +122,8 @@ class Command(BaseCommand):
         if grant.sites:
             self.stdout.write(line_to_paste(grant))
             self.stderr.write(f"Paste this line into the pages of {', '.join(grant.sites)}.")
+            if not settings.IS_HTTPS and any(site.startswith("https:") for site in grant.sites):
+                self.stderr.write(UNREACHED.format(settings.PUBLIC_URL))
             return
         self.stdout.write(key)
         self.stderr.write(

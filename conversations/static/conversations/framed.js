@@ -17,3 +17,8 @@ document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
   window.parent.postMessage("docent:close", "*");
 });
+
+// Who opened the frame wants to write; on a phone the keyboard would hide what there is to read.
+if (document.hasFocus() && !matchMedia("(pointer: coarse)").matches) {
+  document.getElementById("text")?.focus();
+}
