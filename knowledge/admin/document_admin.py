@@ -196,7 +196,9 @@ class DocumentAdmin(DocumentOrders):
             "formats": (*FORMATS, ZIP),
             "limit": settings.MAX_UPLOAD_BYTES,
             "blank": BLANK,
-            "recent": Ingest.objects.values_list("pk", flat=True)[:RECENT_JOBS],
+            "recent": Ingest.objects.filter(kind=Ingest.Kind.INGEST).values_list("pk", flat=True)[
+                :RECENT_JOBS
+            ],
         }
         return TemplateResponse(request, "knowledge/adding.html", context)
 
