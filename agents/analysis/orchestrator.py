@@ -27,7 +27,7 @@ from agents.attributes import Persona, Reason, Remark
 from agents.contract import View, Writes, llm_agent
 from agents.decision import Stage
 from agents.documentation.citations.check import CheckedAnswer, check
-from agents.documentation.citations.markers import markers, normalised
+from agents.documentation.citations.statements import markers, normalised
 from agents.documentation.passages import heading, with_sources, without_own_list
 from agents.llm.history import history_blocks
 from agents.llm.model import Model
