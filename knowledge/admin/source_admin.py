@@ -9,9 +9,8 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from knowledge.admin.collection_admin import LinesField
 from knowledge.ingestion import schedule
 from knowledge.ingestion.jobs import enqueue
 from knowledge.models import Source
@@ -25,6 +24,21 @@ SPANS = {
     "7 days, 0:00:00": "every week",
 }
 FIXED = ("collection", "address", "branch", "folder")
+
+
+class LinesField(forms.CharField):
+    """A list of texts, one a line."""
+
+    widget = UnfoldAdminTextareaWidget
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the list as lines."""
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> list[str]:
+        """Return the lines that hold something, each once."""
+        text = super().clean(value) or ""
+        return list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
 
 
 class SourceForm(forms.ModelForm):
