@@ -76,7 +76,8 @@ def complete(pipeline: Pipeline) -> Report:
     result = report(lease.job)
     if problem:
         result.warnings.append(Problem(multilingual.NAME, problem))
-    keep_marks(lease.job, pipeline.marks)
+    if lease.job.source_id:
+        keep_marks(lease.job, pipeline.marks)
     result.removed = lease.job.report.get("removed", 0)
     result.receipt = lease.job.report.get("receipt", "")
     with transaction.atomic():

@@ -22,6 +22,8 @@ ATTRIBUTE = re.compile(r"([\w-]+)=(?:\"([^\"]*)\"|([^,]*))")
 TAG = re.compile(r"\b(tag|end)::([\w-]+)\[\]")
 # conf.py is never run: only texts that stand there as such are read.
 LITERAL = re.compile(r"^(release|version)[ \t]*=[ \t]*(['\"])([^'\"\\\n]{1,100})\2", re.MULTILINE)
+# How names of files end that may include others; lower case, as everybody writes them.
+WITH_PARTS = (".rst", ".adoc", ".asciidoc")
 DEEPEST = 8
 # Bytes: of what a page includes all in all, and of a conf.py.
 LARGEST, LARGEST_CONF = 1_000_000, 200_000

@@ -51,7 +51,7 @@ class Pipeline:
         self.encoder = Encoder(lease, self.report_progress)
         self.preparer = Preparer(self.encoder.window, self.report_progress)
         self.describer = Describer(self.state.open_questions.names, self.report_progress)
-        self.known_marks = marks_of(self.job)
+        self.known_marks = marks_of(self.job) if self.job.source_id else {}
         self.marks: dict[str, Mark] = {}  # what servers say of pages in this attempt
         self.lastmods: dict[str, str] = {}  # of pages, as the sitemap has it
         self.entries: list[Entry] = []

@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from django.conf import settings
 
 from knowledge.errors import NothingToIngest, Unreadable
-from knowledge.ingestion.inclusion import LARGEST, with_inclusions
+from knowledge.ingestion.inclusion import LARGEST, WITH_PARTS, with_inclusions
 from knowledge.ingestion.report import Problem
 from knowledge.parsing import FORMATS, is_readable
 from knowledge.postgres_text import is_storable
@@ -51,7 +51,8 @@ class File:
         """
         body = read_bounded(self.path)
         within = self.origin.partition("/")[2] or self.origin
-        return with_inclusions(as_known(within), body, self.read_beside)
+        name = as_known(within)
+        return with_inclusions(name, body, self.read_beside) if name.endswith(WITH_PARTS) else body
 
     def read_beside(self, path: str) -> bytes | None:
         """Return a file of the ingested folder; None when it cannot be read, or lies elsewhere."""

@@ -25,9 +25,11 @@ def maps(monkeypatch: pytest.MonkeyPatch) -> Maps:
     """What each sitemap names; every page says something of its own, "twin" what "fog" says."""
     named: Maps = {}
     monkeypatch.setattr(
-        loader, "pages_of", lambda url: [f"{SITE}/{page}" for page in named.get(url, [])] or [url]
+        loader,
+        "pages_of",
+        lambda url: dict.fromkeys([f"{SITE}/{each}" for each in named.get(url, [])] or [url], ""),
     )
-    monkeypatch.setattr(loader, "fetch", lambda url: Fetched(url, "page.html", page(url)))
+    monkeypatch.setattr(loader, "fetch", lambda url, **_: Fetched(url, "page.html", page(url)))
     return named
 
 
