@@ -47,6 +47,7 @@ from conversations.errors import (
 from conversations.openai_errors import is_api, shaped
 from knowledge.errors import KnowledgeError, NameTaken, UnknownCollection
 from knowledge.ingestion.jobs import AlreadyRead, NothingToRetry
+from knowledge.ingestion.schedule import KnownSource
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ STATUS: dict[type[Exception], int] = {
     UnknownMessage: 404,
     NothingToRetry: 409,
     AlreadyRead: 409,
+    KnownSource: 409,
     RefusedHandover: 409,
     EmbeddingAway: 503,
 }

@@ -17,6 +17,7 @@ from django.db.models.functions import Concat
 
 LOOK, WORK = "view", "view add change delete"
 KEYS = "conversations.key"
+OWN = {"connect": "connect_model"}  # permissions that are not about rows
 
 # What each may do with the rows of an app, or of one kind, which goes before its app. Who may make
 # users could make themselves one who may do everything: that is left to superusers.
@@ -51,6 +52,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "conversations.assistant": WORK,
         KEYS: "view add delete",
         "agents": LOOK,
+        "agents.modelcall": "view connect",
         "agents.price": WORK,
         "agents.budget": WORK,
         "billing": LOOK,
@@ -78,7 +80,8 @@ def permitted(name: str) -> set[str]:
         "content_type__app_label", "content_type__model", "codename"
     ):
         allowed = rules.get(f"{app}.{kind}", rules.get(app, "")).split()
-        if any(codename == f"{action}_{kind}" for action in allowed):
+        # A permission of one's own is named by what it is for: connect_model of model calls.
+        if any(codename in {f"{each}_{kind}", OWN.get(each)} for each in allowed):
             found.add(f"{app}.{codename}")
     return found
 

@@ -2,7 +2,7 @@
 
 import uuid
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
@@ -21,9 +21,21 @@ from knowledge.identifiers import Scope
 from knowledge.ingestion import schedule
 from knowledge.ingestion.jobs import AlreadyRead, enqueue
 from knowledge.models import Source
+from knowledge.models.documents import COLLECTION_NAME
 
 SHORTEST, LONGEST = 5, 366 * 24 * 60  # minutes
 RUNS = 20
+# As a schema can say them; what they let through can be read as far as can be told beforehand.
+LABEL = "[A-Za-z0-9]([A-Za-z0-9-]{0,40}[A-Za-z0-9])?"
+ADDRESS = rf"^https://{LABEL}(\.{LABEL}){{0,4}}(/[A-Za-z0-9._~/-]*)?$"
+BRANCH_OR_NONE = r"^([A-Za-z0-9_.][A-Za-z0-9_./+@-]*)?$"
+FOLDER = r"^([A-Za-z0-9_-][A-Za-z0-9 _-]*(\.[A-Za-z0-9 _-]+)*/?)*$"
+RIGHTS = {
+    "GET": "knowledge.view_source",
+    "POST": "knowledge.add_source",
+    "PATCH": "knowledge.change_source",
+    "DELETE": "knowledge.delete_source",
+}
 
 
 class FollowedSource(serializers.ModelSerializer[Source]):
@@ -75,12 +87,40 @@ class FollowedSourceDetail(FollowedSource):
 class SourceToFollow(Sent):
     """What is to be followed."""
 
-    address = serializers.CharField(
-        max_length=900, help_text="Of a sitemap (.xml, .xml.gz), or of a repository over https://."
+    address = serializers.RegexField(
+        ADDRESS,
+        max_length=900,
+        help_text="Of a sitemap (.xml, .xml.gz), or of a Git repository.",
+        error_messages={
+            "invalid": "Send an address like https://host/path, without a name, password or query. "
+            "Others can be named at the command line and in the admin."
+        },
     )
-    collection = serializers.CharField(default=DEFAULT_COLLECTION, max_length=63)
-    branch = serializers.CharField(default="", allow_blank=True, max_length=200)
-    folder = serializers.CharField(default="", allow_blank=True, max_length=500)
+    collection = serializers.RegexField(
+        COLLECTION_NAME,
+        max_length=63,
+        default=DEFAULT_COLLECTION,
+        help_text="Made when missing.",
+        error_messages={
+            "invalid": "'%(value)s' cannot name a collection: use 1 to 63 of a-z, 0-9, '-' and '_'."
+        },
+    )
+    branch = serializers.RegexField(
+        BRANCH_OR_NONE,
+        default="",
+        allow_blank=True,
+        max_length=200,
+        help_text="Of a repository.",
+        error_messages={"invalid": "That is no name of a branch."},
+    )
+    folder = serializers.RegexField(
+        FOLDER,
+        default="",
+        allow_blank=True,
+        max_length=500,
+        help_text="Of a repository.",
+        error_messages={"invalid": "Name a folder within the repository, like docs/en."},
+    )
     patterns = serializers.ListField(
         child=serializers.CharField(max_length=200), default=list, max_length=50
     )
@@ -98,6 +138,7 @@ class SourcesView(ListView[Source]):
     """What collections follow."""
 
     scope = Scope.DOCUMENTS
+    rights = RIGHTS
     serializer_class = FollowedSource
     query_form = PagesQuery
     queryset = Source.objects.none()  # tells the schema what it is about
@@ -128,6 +169,7 @@ class SourceView(APIView):
     """One of what collections follow."""
 
     scope = Scope.DOCUMENTS
+    rights = RIGHTS
 
     @extend_schema(responses=FollowedSourceDetail)
     def get(self, request: Request, source_id: uuid.UUID) -> Response:
@@ -158,6 +200,7 @@ class SourceRunView(APIView):
     """A run that does not wait for the schedule."""
 
     scope = Scope.DOCUMENTS
+    rights: ClassVar = {"POST": RIGHTS["PATCH"]}
 
     @extend_schema(request=None, responses={202: IngestSerializer, 409: None})
     def post(self, request: Request, source_id: uuid.UUID) -> Response:

@@ -30,6 +30,12 @@ class InvalidSource(KnowledgeError):
     code = "invalid_source"
 
 
+class KnownSource(InvalidSource):
+    """The collection follows that already."""
+
+    code = "known_source"
+
+
 def add(
     collection: str,
     address: str,
@@ -42,11 +48,13 @@ def add(
 ) -> Source:
     """Follow a repository or a sitemap in the collection of that name, made when missing.
 
-    An address that ends like a sitemap's (.xml, .xml.gz) is one, any other is a repository's.
-    `is_local`: named at the command line, where it may be a path or lie behind ssh. The first run
-    is due at once. Raises InvalidSource, InvalidCollectionName.
+    An address that ends like a sitemap's (.xml, .xml.gz) is one, unless a branch, a folder or
+    patterns are named; any other is a repository's. `is_local`: named at the command line, where it
+    may be a path or lie behind ssh. The first run is due at once. Raises InvalidSource, KnownSource
+    where the collection follows it already, InvalidCollectionName.
     """
-    kind = Source.Kind.SITEMAP if is_sitemap(address) else Source.Kind.GIT
+    is_repository = bool(branch or folder or patterns) or not is_sitemap(address)
+    kind = Source.Kind.GIT if is_repository else Source.Kind.SITEMAP
     source = Source(
         kind=kind,
         address=address.strip(),
@@ -60,10 +68,13 @@ def add(
     check(source)
     source.collection = get_or_create_collection(collection)
     try:
-        source.full_clean(exclude=["collection"])
-        source.validate_constraints()
+        source.full_clean(exclude=["collection"], validate_constraints=False)
     except ValidationError as error:
         raise InvalidSource(" ".join(error.messages)) from error
+    try:
+        source.validate_constraints()
+    except ValidationError as error:
+        raise KnownSource(f"{source.collection.name} follows {source} already.") from error
     source.save(force_insert=True)
     return source
 
@@ -82,8 +93,6 @@ def check(source: Source) -> None:
             check_address(source.address, is_local=source.is_local)
     except Unreadable as error:
         raise InvalidSource(f"{source.address}: {error}.") from error
-    if source.kind == Source.Kind.SITEMAP and (source.branch or source.folder or source.patterns):
-        raise InvalidSource("A sitemap has no branch, folder or patterns: it names its pages.")
     if source.branch and not BRANCH.fullmatch(source.branch):
         raise InvalidSource(f"{source.branch!r} is no name of a branch.")
     if ".." in source.folder.split("/"):

@@ -48,11 +48,10 @@ def test_a_repository_is_followed_and_read_at_once(staff: Client) -> None:
 @pytest.mark.parametrize(
     ("sent", "reason"),
     [
-        ({"address": "/srv/handbook.git"}, "only be named at the command line"),
-        ({"address": "https://u:p@docs.test/x.git"}, "user name or password"),
+        ({"address": "/srv/handbook.git"}, "can be named at the command line"),
+        ({"address": "https://u:p@docs.test/x.git"}, "without a name, password"),
         ({"address": ADDRESS, "folder": "../x"}, "within the repository"),
         ({"address": ADDRESS, "branch": "--force"}, "no name of a branch"),
-        ({"address": "https://docs.test/sitemap.xml", "branch": "main"}, "no branch"),
         ({"address": ADDRESS, "minutes": 1}, "greater than or equal to 5"),
         ({"address": ADDRESS, "collection": "No Name"}, "No Name"),
     ],
@@ -70,7 +69,8 @@ def test_the_same_source_is_followed_once(staff: Client) -> None:
     sent = {"address": ADDRESS}
     assert staff.post("/api/sources/", sent, content_type="application/json").status_code == 201
     twice = staff.post("/api/sources/", sent, content_type="application/json")
-    assert twice.json()["code"] == "invalid_source"
+    assert twice.json()["code"] == "known_source"
+    assert twice.status_code == HTTPStatus.CONFLICT
 
 
 def test_the_admin_refuses_what_could_never_be_read(staff: Client) -> None:
