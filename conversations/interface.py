@@ -77,6 +77,13 @@ STATUSES: dict[str, str] = {
     "weak": gettext_noop("to be checked"),
     "unsupported": gettext_noop("not found"),
 }
+# Of requirements in an analysis.
+VERDICTS: dict[str, str] = {
+    "compliant": gettext_noop("met"),
+    "gap": gettext_noop("nothing found that meets it"),
+    "violation": gettext_noop("violated"),
+    "": gettext_noop("not judged"),
+}
 NOT_HERE = gettext_noop(
     "There is no such conversation in this browser. It may have begun in another one, or it was "
     "forgotten."

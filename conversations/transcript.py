@@ -14,11 +14,11 @@ from django.utils.translation import gettext
 
 from agents.models import Envelope, Step
 from agents.names import Role, Status
-from agents.trace.trace import Span, timeline
+from agents.trace.trace import PlanStep, Span, judged_requirements, plan_steps, timeline
 from agents.words import ENGLISH, Phrase
 from conversations.answers import answer_html, by_marker, mode_sentence, numbers, without_sources
 from conversations.feedback import Feedback
-from conversations.interface import STATUSES, STEPS
+from conversations.interface import STATUSES, STEPS, VERDICTS
 from conversations.models import Conversation, Message
 
 # Messages that are shown at once; the others are a click away.
@@ -56,6 +56,8 @@ class Reply:
     cited: list[dict[str, Any]]
     mode: str = ""
     by_model: bool = False
+    # Of an analysis: each requirement with its verdict, in `words`, and the passages `shown`.
+    requirements: list[dict[str, Any]] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
     feedback: Feedback | None = None
 
@@ -71,7 +73,8 @@ class Entry:
     said: Message | None = None
     html: SafeString = NOTHING
     work: list[Work] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)  # for staff
+    spans: list[Span] = field(default_factory=list)  # for staff, as is the plan
+    plan: list[PlanStep] = field(default_factory=list)
     is_latest: bool = False
     # What was asked here before, and taken back.
     former: list["Entry"] = field(default_factory=list)
@@ -155,6 +158,7 @@ def _add_work(entries: Sequence[Entry], *, for_staff: bool) -> None:
         entry.work = _work(steps[turn_id])
         if for_staff and entry.turn:
             entry.spans = timeline(entry.turn, steps[turn_id])
+            entry.plan = plan_steps(entry.turn)
 
 
 def _folded(entries: Iterable[Entry]) -> list[Entry]:
@@ -205,6 +209,10 @@ def _reply(message: Message, turn: Envelope, feedback: Feedback | None) -> Reply
         sorted(citations, key=lambda citation: citation["number"]),
         mode=gettext(sentence) if has_mode else "",
         by_model=mode == "model" or (mode == "mixed" and (form == "written" or not citations)),
+        requirements=[
+            each | {"words": gettext(VERDICTS[each["verdict"]])}
+            for each in judged_requirements(payload)
+        ],
         actions=_actions(actions, payload.get("language") or ENGLISH),
         feedback=feedback,
     )

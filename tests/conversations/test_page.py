@@ -336,3 +336,37 @@ def test_two_tabs_do_not_forget_each_others_conversation(rf: RequestFactory, db:
     page.remember(first, "web-one")
     page.remember(second, "web-two")
     assert SessionStore(first.session.session_key)[SESSION_KEY] == ["web-one", "web-two"]
+
+
+def test_a_finished_analysis_shows_its_requirements_with_verdicts_and_passages(
+    client: Client, talk: Conversation
+) -> None:
+    requirement = {"id": "R1", "text": "Fees must be paid on Monday.", "section": "Fees"}
+    verdict = {
+        "requirement_id": "R1",
+        "verdict": "violation",
+        "explanation": "They are paid on Tuesday.",
+        "evidence": ["p1"],
+    }
+    outputs = {
+        "requirement_extractor": {"result": {"requirements": [requirement]}},
+        "compliance": {"result": {"verdicts": [verdict]}},
+    }
+    passage = {"title": "Contract", "section": "Payment", "text": "Fees are due on <Tuesday>."}
+    plan = {"steps": [["requirement_extractor"], ["compliance"]]}
+    factories.turn(talk, agent_outputs=outputs, evidence={"p1": passage}, analysis_plan=plan)
+
+    page = shown(client)
+    assert "Requirements: 1" in page
+    assert "Fees must be paid on Monday." in page
+    assert '<span class="chip violation">violated</span>' in page
+    assert "They are paid on Tuesday." in page
+    assert "Fees are due on &lt;Tuesday&gt;." in page
+    assert "<cite>Contract \u2014 Payment</cite>" in page
+    assert "Plan of this analysis" not in page
+
+    client.force_login(User.objects.create_superuser("ada"))
+    session = client.session
+    session[SESSION_KEY] = [talk.session]
+    session.save()
+    assert "Plan of this analysis" in shown(client)

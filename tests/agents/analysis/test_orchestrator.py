@@ -91,7 +91,7 @@ def test_page_and_admin_show_the_plan_and_the_checklist(
     # A risk, with its passage; and what the extractor's model said when it called its tools.
     assert "Keep them for ten years." in shown
     assert "I look for what both say." in shown
-    values = {"plan": plan_steps(envelope), "spans": [], "turn": envelope, "reply": {}}
+    values = {"entry": {"plan": plan_steps(envelope), "spans": []}, "turn": envelope}
     assert "compliance + risk_verifier" in render_to_string("conversations/steps.html", values)
 
 

@@ -211,8 +211,8 @@ def test_a_key_that_is_set_goes_to_no_other_address(monkeypatch: pytest.MonkeyPa
     assert connection.connected("acme", "https://acme.example/v1/").api_key == KEY
     assert connection.connected("acme", "https://elsewhere.example/v1").api_key == ""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with pytest.raises(Unconnected, match="without a key"):
-        connection.connected("openai", "https://elsewhere.example/v1")
+    assert connection.connected("openai").api_key == KEY
+    assert connection.connected("openai", "https://elsewhere.example/v1").api_key == ""
 
 
 def test_nobody_listening_at_an_address_is_a_sentence() -> None:

@@ -216,7 +216,7 @@ def test_no_page_loads_anything_from_elsewhere(staff: Client, ingested: Document
 def test_the_start_page_leads_those_who_may_to_where_documents_are_added(
     staff: Client, clerk: Client
 ) -> None:
-    link = f'<a href="{ADD}">Add documents</a>'
+    link = f'href="{ADD}">Add documents</a>'
     assert link in shown(staff, reverse("start"))
     assert link not in shown(clerk, reverse("start"))
     assert link not in shown(Client(), reverse("start"))
