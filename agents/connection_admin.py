@@ -52,7 +52,7 @@ class ConnectionForm(forms.Form):
         strip=True,
         # It never comes back with the page.
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text="It is never shown again. Left out, the one that is set is used.",
+        help_text="Never shown again. Left out, the one that is set for this address is used.",
     )
     model = forms.CharField(
         label="Model",

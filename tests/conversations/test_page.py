@@ -9,6 +9,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.test import Client, RequestFactory
 
+from agents.analysis.shapes import Judgement, Requirement
 from agents.attributes import Source
 from agents.documentation.passages import source_list
 from agents.models import Envelope
@@ -341,16 +342,25 @@ def test_two_tabs_do_not_forget_each_others_conversation(rf: RequestFactory, db:
 def test_a_finished_analysis_shows_its_requirements_with_verdicts_and_passages(
     client: Client, talk: Conversation
 ) -> None:
-    requirement = {"id": "R1", "text": "Fees must be paid on Monday.", "section": "Fees"}
-    verdict = {
-        "requirement_id": "R1",
-        "verdict": "violation",
-        "explanation": "They are paid on Tuesday.",
-        "evidence": ["p1"],
-    }
+    requirement = Requirement(
+        id="R1",
+        requirement="Fees must be paid on Monday.",
+        source_section="Fees",
+        severity="mandatory",
+        applicability="all",
+        target="Act",
+        evidence=[],
+    )
+    verdict = Judgement(
+        requirement_id="R1",
+        verdict="violation",
+        explanation="They are paid on Tuesday.",
+        confidence=0.9,
+        evidence=["p1"],
+    )
     outputs = {
-        "requirement_extractor": {"result": {"requirements": [requirement]}},
-        "compliance": {"result": {"verdicts": [verdict]}},
+        "requirement_extractor": {"result": {"requirements": [requirement.model_dump()]}},
+        "compliance": {"result": {"verdicts": [verdict.model_dump()]}},
     }
     passage = {"title": "Contract", "section": "Payment", "text": "Fees are due on <Tuesday>."}
     plan = {"steps": [["requirement_extractor"], ["compliance"]]}
