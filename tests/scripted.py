@@ -64,10 +64,14 @@ def scripted() -> Iterator[Scripted]:
     pace.forget("fake@scripted")
     dialects.forget()
     with serving(models.reply) as models.server:
-        before, slept = dict(settings.PROVIDERS), retry.sleep
-        settings.PROVIDERS["scripted"] = Provider("scripted", models.server.base_url, KEY)
+        providers, slept = settings.PROVIDERS, retry.sleep
+        before = dict(providers)
+        providers["scripted"] = Provider("scripted", models.server.base_url, KEY)
         retry.sleep = models.waits.append
         try:
             yield models
         finally:
-            settings.PROVIDERS, retry.sleep = before, slept
+            # The same object: a test may have laid settings of its own over it.
+            providers.clear()
+            providers.update(before)
+            settings.PROVIDERS, retry.sleep = providers, slept
