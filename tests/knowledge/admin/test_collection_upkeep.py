@@ -83,7 +83,7 @@ def test_an_archive_is_downloaded(client: Client, island: Collection) -> None:
 
 def test_a_model_that_is_none_is_refused_at_once(client: Client, island: Collection) -> None:
     press(client, island, "reindex", model="no-such-thing@nowhere")
-    assert "no-such-thing" in shown(client, address(island))
+    assert "no provider" in shown(client, address(island))
     assert not Ingest.objects.filter(kind="reindex").exists()
 
 
