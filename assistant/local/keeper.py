@@ -120,8 +120,10 @@ class Server:
             )
         finally:
             os.close(log)
-        with open(f"{self.name}.pid", "w") as file:
+        # Whoever reads it finds one number or the other.
+        with open(f"{self.name}.pid.new", "w") as file:
             file.write(str(self.process.pid))
+        os.replace(f"{self.name}.pid.new", f"{self.name}.pid")
 
     def _die_with_keeper(self) -> None:
         """Ask the kernel to stop the server when the keeper is killed. Runs in the child."""
