@@ -1,5 +1,6 @@
 """apikey: makes, lists and revokes the keys of API clients."""
 
+from argparse import ArgumentParser
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +32,31 @@ UNREACHED = (
 )
 
 
+def _add_site_arguments(create: ArgumentParser) -> None:
+    create.add_argument(
+        "--site",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="a public key for a chat on the pages of this site, such as "
+        "https://www.example.org, and good for nothing else (repeatable)",
+    )
+    create.add_argument(
+        "--questions",
+        type=int,
+        default=QUESTIONS,
+        metavar="N",
+        help="in a minute, on all pages of its sites; 0: no limit (default: %(default)s)",
+    )
+    create.add_argument(
+        "--questions-of-a-visitor",
+        type=int,
+        default=QUESTIONS_OF_A_VISITOR,
+        metavar="N",
+        help="in a minute, of one address; 0: no limit (default: %(default)s)",
+    )
+
+
 class Command(BaseCommand):
     """Manages API keys. A key belongs to a user of its name, who owns what is asked with it."""
 
@@ -60,28 +86,7 @@ class Command(BaseCommand):
         create.add_argument(
             "--assistant", default="", metavar="NAME", help="reaches this assistant and no other"
         )
-        create.add_argument(
-            "--site",
-            action="append",
-            default=[],
-            metavar="ORIGIN",
-            help="a public key for a chat on the pages of this site, such as "
-            "https://www.example.org, and good for nothing else (repeatable)",
-        )
-        create.add_argument(
-            "--questions",
-            type=int,
-            default=QUESTIONS,
-            metavar="N",
-            help="in a minute, on all pages of its sites; 0: no limit (default: %(default)s)",
-        )
-        create.add_argument(
-            "--questions-of-a-visitor",
-            type=int,
-            default=QUESTIONS_OF_A_VISITOR,
-            metavar="N",
-            help="in a minute, of one address; 0: no limit (default: %(default)s)",
-        )
+        _add_site_arguments(create)
         create.add_argument(
             "--expires", type=int, metavar="DAYS", help="ends after so many days; never unless told"
         )
