@@ -9,7 +9,7 @@ from knowledge.search import cache, expansion, explainer, results, typos
 from knowledge.search.confidence import Verdict, judge, lead
 from knowledge.search.explanation import Explanation, Wording
 from knowledge.search.languages import across
-from knowledge.search.levels import WEIGHTS, WeighedChunks, weigh
+from knowledge.search.levels import WEIGHTS, WeighedChunks, select, weigh
 from knowledge.search.results import (
     Passage,
     Quality,
@@ -21,7 +21,6 @@ from knowledge.search.results import (
     whole_sections,
 )
 from knowledge.search.scope import Scope, scope_of
-from knowledge.search.selection import select
 from knowledge.search.sql import Milliseconds, one_transaction, timed
 from knowledge.search.vector import WordingVectors, encode
 
@@ -37,6 +36,9 @@ __all__ = [
     "search",
     "whole_sections",
 ]
+
+# A second wording is somebody's guess at what was meant.
+ALTERNATIVE_WEIGHT = 0.7
 
 
 def search(
@@ -76,7 +78,9 @@ def search(
         # The words of another language are no misspelt ones of the documents'.
         replaced = {} if scope.is_foreign else typos.corrections(question, scope)
     question = typos.corrected(question, replaced)
-    wordings, expansion_note = expansion.wordings(question, alternative, scope)
+    wordings, expansion_note = own_wordings(question, alternative), "off"
+    if wordings and settings.SEARCH_EXPANSION != expansion.OFF:
+        wordings, expansion_note = expansion.expand(wordings, scope)
     count = limit or settings.SEARCH_RESULTS_LIMIT
     is_usual = weights is WEIGHTS and not explain
     key = cache.cache_key(wordings, scope, count, reuse) if reuse and is_usual else ""
@@ -86,6 +90,15 @@ def search(
         cache.put(key, result)
     notes = {"expansion": expansion_note, "corrected": replaced}
     return replace(result, stats=result.stats | notes)
+
+
+def own_wordings(question: str, alternative: str) -> list[Wording]:
+    """Return what the user says, and a second wording where there is one."""
+    own = [
+        Wording(question.strip(), "question", 1.0),
+        Wording(alternative.strip(), "alternative", ALTERNATIVE_WEIGHT),
+    ]
+    return [each for each in own if each.text]
 
 
 def _found(

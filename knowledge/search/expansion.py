@@ -12,10 +12,9 @@ from knowledge.search.scope import Scope
 Kind = Literal["expand", "hyde"]
 Alternatives = Callable[[str, Sequence[str]], Sequence[tuple[Kind, str, float]]]
 
-# A second wording is somebody's guess at what was meant.
-ALTERNATIVE_WEIGHT = 0.7
+OFF = "off"
 KINDS: dict[str, tuple[Kind, ...]] = {
-    "off": (),
+    OFF: (),
     "expand": ("expand",),
     "hyde": ("hyde",),
     "both": ("expand", "hyde"),
@@ -47,22 +46,15 @@ def enabled_kinds() -> tuple[Kind, ...]:
     return KINDS[settings.SEARCH_EXPANSION]
 
 
-def wordings(question: str, alternative: str, scope: Scope) -> tuple[list[Wording], str]:
-    """Return what to search for there, and what became of SEARCH_EXPANSION.
+def expand(wordings: Sequence[Wording], scope: Scope) -> tuple[list[Wording], str]:
+    """Return the wordings with the texts that are searched for beside them, and how many or why.
 
     No transaction may be open: who writes other texts takes a while.
     """
-    own = [
-        Wording(question.strip(), "question", 1.0),
-        Wording(alternative.strip(), "alternative", ALTERNATIVE_WEIGHT),
-    ]
-    texts = [each for each in own if each.text]
-    if not enabled_kinds() or not texts:
-        return texts, "off"
-    others, notes = write_alternatives(texts[0].text, languages_in(scope) if _sources else [])
-    return [*texts, *others], "; ".join(
-        [f"{len(others)} more", *notes] if others else notes
-    ) or NO_MODEL
+    languages = languages_in(scope) if _sources else []
+    others, notes = write_alternatives(wordings[0].text, languages)
+    note = "; ".join([f"{len(others)} more", *notes] if others else notes) or NO_MODEL
+    return [*wordings, *others], note
 
 
 def write_alternatives(question: str, languages: Sequence[str]) -> tuple[list[Wording], list[str]]:

@@ -7,10 +7,9 @@ import numpy as np
 from django.conf import settings
 
 from knowledge.search.explanation import ConsideredChunk, Explanation, Standing
-from knowledge.search.levels import WEIGHTS, WeighedChunks, weigh
+from knowledge.search.levels import WEIGHTS, Dropped, Selection, WeighedChunks, weigh
 from knowledge.search.results import Candidate, load
 from knowledge.search.scope import Scope
-from knowledge.search.selection import Dropped, Selection
 from knowledge.search.vector import WordingVectors
 
 

@@ -1,7 +1,8 @@
 """Levels: what each of the four says of every chunk that words, its vector or its document name.
 
 Keyword: the words of the chunk and of what stands above it. Semantic: its vector. Hierarchical: the
-vector of its section. Summary: that of its document.
+vector of its section. Summary: that of its document. Of all that are weighed so, few become the
+results.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,11 +10,20 @@ from dataclasses import dataclass
 from math import isnan
 
 import numpy as np
+from django.conf import settings
 
 from knowledge.embedding import Vectors
 from knowledge.search import keyword, vector
-from knowledge.search.explanation import Wording
-from knowledge.search.fusion import Scores, fill_missing, fuse, interleave, share_of_best
+from knowledge.search.explanation import Reason, Wording
+from knowledge.search.fusion import (
+    Scores,
+    fill_missing,
+    fuse,
+    interleave,
+    maximal_marginal_relevance,
+    one_per_place,
+    share_of_best,
+)
 from knowledge.search.scope import Scope
 from knowledge.search.sql import Milliseconds, one_transaction, timed
 from knowledge.search.vector import Part, Space, WordingVectors, likeness
@@ -25,6 +35,8 @@ WEIGHTS = {"keyword": 0.3, "semantic": 1.0, "hierarchical": 0.15, "summary": 0.1
 # Chunks that are named for their words. From 20 on the fusion finds the same, but what the first
 # phase of the keyword level names is not quite the best.
 LIMIT = 25
+# The reason, and the place of the candidate in whose favour.
+Dropped = dict[int, tuple[Reason, int | None]]
 
 
 @dataclass(frozen=True)
@@ -157,3 +169,57 @@ def over_wordings(rows: Scores, weights: Sequence[float], level: str) -> Scores:
     )
     weight_shares = np.array(weights)[is_known]
     return np.asarray(weight_shares / weight_shares.sum() @ known_rows, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Places of the candidates that become results, best first, and of those weighed for it."""
+
+    results: list[int]
+    fetched: list[int]  # the best chunk of each section, as many as are weighed
+    alike: Vectors  # cosine of each pair of those
+
+    def dropped(self, weighed: WeighedChunks, best: Sequence[int]) -> Dropped:
+        """Return why the others are no results."""
+        dropped: Dropped = {}
+        of_section: dict[int, int] = {}
+        for place in best:
+            better = of_section.setdefault(weighed.parts[place].section, place)
+            dropped[place] = ("fetch", None) if better == place else ("section", better)
+        rows = [row for row, place in enumerate(self.fetched) if place in self.results]
+        for row, place in enumerate(self.fetched):
+            nearest = rows[int(np.argmax(self.alike[row, rows]))]
+            dropped[place] = ("variety", self.fetched[nearest])
+        return {place: why for place, why in dropped.items() if place not in self.results}
+
+
+def select(
+    weighed: WeighedChunks, best: Sequence[int], limit: int, *, once_per_section: bool = True
+) -> Selection:
+    """Return the best chunk of each section, relevant and not repetitive, at most `limit`.
+
+    `best` holds the places of all chunks, best first. Within named documents a section may have
+    several: one without headings is a single section.
+    """
+    first: Sequence[int] = best
+    if once_per_section:
+        first = one_per_place(best, lambda place: weighed.parts[place].section)
+    fetched = first[: max(settings.SEARCH_FETCH_K, limit)]
+    alike = weighed.likeness(fetched)
+    chosen = maximal_marginal_relevance(
+        relevance([float(weighed.scores[place]) for place in fetched]),
+        alike,
+        limit=limit,
+        trade_off=settings.MMR_LAMBDA,
+    )
+    # MMR chooses; the order stays that of the scores, which is better.
+    return Selection([fetched[row] for row in sorted(chosen)], list(fetched), alike)
+
+
+def relevance(scores: Sequence[float]) -> list[float]:
+    """Return the scores, best first, from 1 to 0: what MMR weighs against cosines.
+
+    As parts of the best they would hardly differ, and variety alone would choose.
+    """
+    span = scores[0] - scores[-1] if scores else 0.0
+    return [(score - scores[-1]) / span if span > 0 else 1.0 for score in scores]

@@ -14,7 +14,7 @@ from knowledge.search.fusion import (
     share_of_best,
     unit,
 )
-from knowledge.search.selection import relevance
+from knowledge.search.levels import relevance
 
 NAN = float("nan")
 scores = st.lists(st.one_of(st.floats(-1, 1), st.just(NAN)), min_size=1, max_size=8)
