@@ -28,7 +28,7 @@ from agents.contract import View, Writes, llm_agent
 from agents.decision import Stage
 from agents.documentation.citations.check import CheckedAnswer, check
 from agents.documentation.citations.statements import markers, normalised
-from agents.documentation.passages import heading, with_sources, without_own_list
+from agents.documentation.passages import heading, with_sources, without_written_list
 from agents.llm.history import history_blocks
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
@@ -215,7 +215,7 @@ def _answered(view: Assignment, llm: Model) -> Writes:
     if may_ask and (request := _request(synthesis, found)):
         return {"analysis_request": request}
     question, language = view.canonical_question, view.language
-    checked = check(without_own_list(synthesis.answer), marked, question, language)
+    checked = check(without_written_list(synthesis.answer, marked), marked, question, language)
     if not checked.citations:
         raise ModelFailure(Outcome.MALFORMED, "the answer cites no passage that it was given")
     writes = _written(view, checked)

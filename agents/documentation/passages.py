@@ -5,25 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agents.attributes import MarkedSource, Passage, Source, SourceReference
-from agents.words import EVERY_FUNCTION_WORD, LOCALES, Phrase, content_words, stem, terms
+from agents.documentation.citations.statements import without_markers
+from agents.words import EVERY_FUNCTION_WORD, LOCALES, Phrase, content_words, stem, terms, words
 from knowledge.embedding import encode
 from knowledge.errors import EmbeddingUnavailable
 from knowledge.search.typos import is_in_use, slips_of
 
-# How else models head the list of sources, in lower case.
-OTHER_HEADINGS = (
-    "source",
-    "references",
-    "reference",
-    "citations",
-    "quelle",
-    "quellenangaben",
-    "referencias",
-    "r\u00e9f\u00e9rences",
-    "\u0438\u0441\u0442\u043e\u0447\u043d\u0438\u043a",
-    "\u0441\u0441\u044b\u043b\u043a\u0438",
-    "\u53c2\u8003\u8d44\u6599",
-)
 # So much of a question's meaning goes with a word that carries it, as 1 - cosine by
 # all-MiniLM-L6-v2: "Canada" 0.21, "refund" 0.24, "students" 0.26, and "check" 0.12, "whether" 0.11,
 # "complies" 0.02, "explain" 0.01.
@@ -33,6 +20,8 @@ SHORT = 2
 BEGINNING = re.compile(r"(?:^|[.!?:\n])\W*$")
 WITHOUT_APOSTROPHES = frozenset(word.replace("'", "") for word in EVERY_FUNCTION_WORD)
 MARKUP = " \t#*_:>-\uff1a"
+MARKS = ("#", "**", "__")
+MOST_OF_HEADING = 3  # words
 ENTRY = re.compile(r"^\s*(?:[-*+\u2022]|\d{1,3}[.)]|\[C\d+\])")
 
 
@@ -195,10 +184,38 @@ def without_own_list(answer: str) -> str:
     return answer.rstrip()
 
 
+def without_written_list(answer: str, references: Sequence[SourceReference]) -> str:
+    """Return an answer without the list of sources its writer put at its end, however it is headed.
+
+    Each entry names one of the references by its title or its source, and says nothing beside but
+    what stands in these and in its section, numbers and markers.
+    """
+    lines = without_own_list(answer).splitlines()
+    place = len(lines)
+    while place and (not lines[place - 1].strip() or _names_one(lines[place - 1], references)):
+        place -= 1
+    head, colon, entry = (lines[place - 1] if place else "").replace("\uff1a", ":").partition(":")
+    is_heading = len(words(head)) <= MOST_OF_HEADING and (colon or head.startswith(MARKS))
+    is_list = _names_one(entry, references) if entry.strip(MARKUP) else place < len(lines)
+    kept = lines[: place - 1] if place > 1 and is_heading and is_list else lines
+    return "\n".join(kept).rstrip()
+
+
+def _names_one(line: str, references: Sequence[SourceReference]) -> bool:
+    """Whether a line names one of the references, and says no word that is not of its names."""
+    said = words(without_markers(line))
+    told = f" {' '.join(said)} "
+    return any(
+        any(name and f" {' '.join(words(name))} " in told for name in (each.title, each.source))
+        and {word for word in said if not word.isdigit()}
+        <= {*words(heading(each)), *words(each.source)}
+        for each in references
+    )
+
+
 def list_headings() -> frozenset[str]:
     """What the line above a list of sources says, in lower case and without markup."""
-    phrases = (Phrase.SOURCES.in_language(language) for language in LOCALES)
-    return frozenset(map(bare_line, (*phrases, *OTHER_HEADINGS)))
+    return frozenset(bare_line(Phrase.SOURCES.in_language(language)) for language in LOCALES)
 
 
 def bare_line(line: str) -> str:

@@ -24,7 +24,7 @@ from agents.documentation.passages import (
     unmentioned,
     with_heading,
     with_sources,
-    without_own_list,
+    without_written_list,
 )
 from agents.documentation.refusal import Refusal, refusal, split_refusals
 from agents.documentation.streaming import Stream
@@ -270,7 +270,7 @@ def _accepted(view: Assignment, reply: Reply) -> Writes:
         return _refused(first, language) if _agree(view) else _place(view, first)
     cut = CUT if reply.finish_reason == LENGTH else ""
     text = whole(reply.text) if reply.is_cut else reply.text
-    body, later = split_refusals(without_own_list(text))
+    body, later = split_refusals(without_written_list(text, view.source_references))
     checked = check(body, view.source_references, view.canonical_question, language)
     if not checked.citations:
         return _unsupported(view, checked, later)

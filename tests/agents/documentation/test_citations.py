@@ -17,7 +17,7 @@ from agents.documentation.citations.statements import (
     whole,
     without,
 )
-from agents.documentation.passages import without_own_list
+from agents.documentation.passages import without_own_list, without_written_list
 from agents.documentation.refusal import refusal
 from knowledge.errors import EmbeddingUnavailable
 from tests.agents.passages import PASSAGES
@@ -346,14 +346,42 @@ def test_only_addresses_of_the_passages_stay(written: str, shown: str) -> None:
     "listed",
     [
         "Sources:\n- Care, Descaling\n- Warranty",
-        "**Quellen**\n\n1. Care [C1]",
-        "## References\n[C1] Care",
-        "Source: Care [C1]",
+        "**Quellen**\n\n1. Whatever [C1]",
         "\u6765\u6e90\uff1a\n- Care",
     ],
 )
-def test_a_list_of_sources_of_the_models_own_is_taken_off(listed: str) -> None:
+def test_a_list_of_sources_as_docent_heads_it_is_taken_off(listed: str) -> None:
     assert without_own_list(f"It is so [C1].\n\n{listed}") == "It is so [C1]."
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "## References\n[C1] Care",
+        "Source: Care [C1]",
+        "**Fonti**\n- Care > Descaling [C1]\n- handbook/care.md",
+        "Bronnen:\n1. Care\n2. Care [C2]",
+        "\u0179r\u00f3d\u0142a:\n\n* [C1] handbook/care.md",
+        "\u0421\u0441\u044b\u043b\u043a\u0438:\n- Care",
+        "\u53c2\u8003\u8d44\u6599\uff1a\n- Care",
+    ],
+)
+def test_a_list_that_names_the_references_is_taken_off_whatever_heads_it(listed: str) -> None:
+    answer = f"It is so [C1].\n\n{listed}"
+    assert without_written_list(answer, references()) == "It is so [C1]."
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Two guides tell how to care for it:\n- Care",
+        "Do this [C1]:\n\nSteps:\n- Open the lid\n- Care for the filter",
+        "Guides:\n- Care",
+        "It is so [C1].\n\nCare",
+    ],
+)
+def test_a_list_that_says_something_stays(answer: str) -> None:
+    assert without_written_list(answer, references()) == answer
 
 
 def test_a_sentence_about_sources_is_no_list() -> None:

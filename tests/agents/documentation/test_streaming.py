@@ -83,7 +83,7 @@ def test_nothing_of_a_line_that_declines_is_shown(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 5, 1000])
-@pytest.mark.parametrize("heading", ["Sources:", "**Quellen:**", "## References", "Source: "])
+@pytest.mark.parametrize("heading", ["Sources:", "**Quellen:**", "## Sources", "Fuentes: "])
 def test_a_list_of_sources_is_not_shown(heading: str, size: int) -> None:
     _, tokens = streamed(f"It is so [C1].\n\n{heading}\n- Care\n- More\n", size)
     assert tokens.text == "It is so [C1]."
