@@ -1,13 +1,14 @@
 """Admin of who may come in: users, groups and keys."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -28,9 +29,10 @@ from unfold.widgets import (
 
 from assistant.sidebar import SECTIONS, Place
 from conversations.erasure import forget
-from conversations.grants import SCOPES, Key, issue, standing
+from conversations.grants import Key, issue, standing
 from conversations.models import Assistant, Conversation
 from conversations.widget import line_to_paste
+from knowledge.api.access import grantable
 from knowledge.identifiers import Scope
 from knowledge.models import Collection
 
@@ -113,11 +115,10 @@ class KeyForm(forms.Form):
         help_text="Who it is for. Keys of one name share their conversations.",
     )
     scopes = forms.MultipleChoiceField(
-        choices=[(each, each) for each in SCOPES],
         initial=[Scope.CHAT],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text="chat: ask. documents: take documents in, read and delete them. admin: see "
-        "queues and usage, and with chat what everybody asked.",
+        "queues and usage, and with chat what everybody asked. Only what you may do is offered.",
     )
     collections = forms.MultipleChoiceField(
         required=False,
@@ -143,12 +144,12 @@ class KeyForm(forms.Form):
         help_text="Days. Empty: never.",
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, maker: AbstractBaseUser | AnonymousUser, data: Any) -> None:
+        super().__init__(data)
         names = Collection.objects.order_by("name").values_list("name", flat=True)
-        offered = self.fields["collections"]
-        if isinstance(offered, forms.MultipleChoiceField):
-            offered.choices = [(name, name) for name in names]
+        for field, offered in (("scopes", grantable(maker)), ("collections", names)):
+            chosen_from = cast("forms.MultipleChoiceField", self.fields[field])
+            chosen_from.choices = [(each, each) for each in offered]
 
     def clean_sites(self) -> list[str]:
         """Return the sites, each once."""
@@ -241,7 +242,7 @@ class KeyAdmin(ModelAdmin):
         """Make a key and show it in the answer, which nothing keeps."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form, key, line = KeyForm(request.POST or None), "", ""
+        form, key, line = KeyForm(request.user, request.POST or None), "", ""
         if request.method == "POST" and form.is_valid():
             try:
                 grant, key = issue(**form.cleaned_data)

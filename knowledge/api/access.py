@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser, PermissionsMixin
 from rest_framework.exceptions import NotAuthenticated, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
@@ -57,6 +58,15 @@ def may(request: Request, scope: Scope, rights: Mapping[str, str] | None = None)
     method = "GET" if request.method in SAFE_METHODS else str(request.method)
     right = (RIGHTS[scope] | dict(rights or {})).get(method, "")
     return bool(request.user.is_staff and request.user.has_perm(right))
+
+
+def grantable(user: AbstractBaseUser | AnonymousUser) -> list[Scope]:
+    """Return the scopes that staff may give to a key: all that a key could do, they may do."""
+    return [
+        scope
+        for scope in Scope
+        if isinstance(user, PermissionsMixin) and user.has_perms(RIGHTS.get(scope, {}).values())
+    ]
 
 
 def reach_of(request: Request) -> Reach:

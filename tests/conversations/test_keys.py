@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, Permission, User
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -27,6 +27,8 @@ from conversations import api, stream
 from conversations.grants import SCOPES, USE_INTERVAL, Bounds, issue
 from conversations.models import Assistant, Conversation, Grant
 from conversations.services import Asker, ask
+from conversations.staff_groups import offer
+from knowledge.identifiers import Scope
 from tests import factories
 from tests.conversations.conftest import Followed
 
@@ -138,6 +140,23 @@ def test_who_may_not_add_keys_makes_none(client: Client) -> None:
     answer = client.post(reverse("admin:conversations_key_add"), {"name": "x", "scopes": ["chat"]})
     assert answer.status_code == HTTPStatus.FORBIDDEN
     assert not AuthToken.objects.exists()
+
+
+def test_nobody_gives_a_key_what_they_may_not_do_themselves(client: Client) -> None:
+    offer()
+    operator = User.objects.create_user("op", is_staff=True)
+    operator.groups.add(Group.objects.get(name="Operator"))
+    client.force_login(operator)
+    where = reverse("admin:conversations_key_add")
+    assert 'value="documents"' not in client.get(where).content.decode()
+    for scope in (Scope.DOCUMENTS, Scope.ADMIN):
+        refused = client.post(where, {"name": "x", "scopes": ["chat", scope]}).content.decode()
+        assert "Select a valid choice" in refused
+    assert not AuthToken.objects.exists()
+    for right in ("add_document", "delete_document"):
+        operator.user_permissions.add(Permission.objects.get(codename=right))
+    client.post(where, {"name": "x", "scopes": ["documents"]})
+    assert AuthToken.objects.get().grant.scopes == [Scope.DOCUMENTS]
 
 
 @pytest.mark.usefixtures("listening")
