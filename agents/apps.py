@@ -39,7 +39,6 @@ PROMPTS = (
     "agents.llm.trial",
     "agents.llm.speed",
     "agents.tools.loop",
-    "agents.library.verdict",
 )
 # Declare the tools that roles may have called.
 TOOLS = (

@@ -18,10 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from agents.library.verdict import CHOICES, Choice, Verdict
 from assistant.lab import judged_data
 from assistant.lab.judged_data import JudgedFolder, Unjudgeable, Work
 from assistant.lab.measures import detection, digits, recall
+from assistant.lab.verdict import CHOICES, Choice, Verdict
 from knowledge.models import document_id
 from knowledge.search import Passage, search
 

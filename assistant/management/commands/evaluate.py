@@ -14,7 +14,6 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console, RenderableType
 
-from agents.library import verdict
 from agents.steps import presence
 from assistant.lab import (
     answer_quality,
@@ -34,6 +33,7 @@ from assistant.lab import (
     routing_quality,
     scripted_tools,
     tool_turns,
+    verdict,
 )
 from assistant.lab.judged_data import Unjudgeable
 from assistant.lab.rehearsal import cpu_seconds, rehearsing, working

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from agents.library.verdict import Verdict, judged
 from agents.names import Role
 from assistant.lab import compliance_quality
 from assistant.lab.judged_data import Unjudgeable
+from assistant.lab.verdict import Verdict, judged
 from knowledge.ingestion import run
 from tests.scripted import Response, Scripted, shaped
 
