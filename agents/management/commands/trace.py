@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from agents.models import Envelope
+from agents.names import Role
 from agents.trace.trace import trace
 
 TEXT_LENGTH = 90
@@ -74,7 +75,9 @@ def _steps(steps: list[dict[str, Any]], *, full: bool) -> Iterator[RenderableTyp
         attempt = f" (attempt {step['attempt']})" if step["attempt"] > 1 else ""
         head = f"{step['number']:3} {step['role']:<14} {step['status']}{attempt}"
         times = f"waited {_ms(step['wait_seconds'])} ms, ran {_ms(step['run_seconds'])} ms"
-        yield Text(f"{head}, {times}" + (f", {step['mode']}" if step["mode"] else ""), "bold")
+        # The stage is the name of the function in the routing table that decided.
+        how = f"decided at {step['stage']}" if step["role"] == Role.MANAGER else step["mode"]
+        yield Text(f"{head}, {times}" + (f", {how}" if how else ""), "bold")
         if step["degraded"]:
             yield _below(f"not by a model: {step['degraded']}", "yellow")
         if step["error"]:
@@ -192,7 +195,12 @@ def _cut(text: str, *, full: bool) -> str:
 
 
 def _not_empty(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value not in EMPTY}
+    """The values that say something, also within a value."""
+    told = {
+        name: _not_empty(value) if isinstance(value, dict) else value
+        for name, value in values.items()
+    }
+    return {name: value for name, value in told.items() if value not in EMPTY}
 
 
 def _text(value: Any) -> str:

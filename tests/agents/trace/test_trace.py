@@ -152,6 +152,18 @@ def test_the_command_prints_calls_under_their_steps(
     assert "You judge" not in printed
 
 
+def test_the_command_prints_at_which_stage_was_decided_and_what_was_noted(
+    turn: Envelope, wide: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes = {"response": None, "clarification_reason": "vague_request"}
+    output = {"stage": "clarification", "to": ["clarification"], "notes": notes}
+    turn.steps.filter(number=1).update(stage="intake", output=output)
+    call_command("trace", str(turn.pk))
+    printed = capsys.readouterr().out
+    assert ", decided at intake" in printed
+    assert 'notes: {"clarification_reason": "vague_request"}' in printed
+
+
 def test_the_command_prints_what_was_said_when_asked_for_all(
     turn: Envelope, wide: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
