@@ -39,6 +39,8 @@ def breakdown(envelope: Envelope, steps: Sequence[Step]) -> list[Group]:
     writers = writers_of(step.role for step in steps)
     groups: dict[str, Group] = {title: Group(title) for title in dict.fromkeys(writers.values())}
     groups |= {title: Group(title) for title in (SAW, KEPT)}
+    if ASKED in groups and (askers := askers_of(envelope.payload)):
+        groups[ASKED].facts.append(("asked by", ", ".join(askers)))
     # In the order in which they are declared: PostgreSQL keeps none.
     for name in (name for name in ATTRIBUTES if name in envelope.payload):
         value = envelope.payload[name]
@@ -60,6 +62,16 @@ def writers_of(roles: Iterable[str]) -> dict[str, str]:
     if ASKED in present:
         writers |= dict.fromkeys(UNIVERSAL, ASKED)
     return writers
+
+
+def askers_of(payload: dict[str, Any]) -> list[str]:
+    """Return the roles that made the request which was passed on to the user."""
+    reason, message = payload.get("clarification_reason"), payload.get("clarification_message")
+    return [
+        role
+        for role, request in (payload.get("clarification_requests") or {}).items()
+        if (request["reason"], request["message"]) == (reason, message or "")
+    ]
 
 
 def add(group: Group, name: str, value: Any, *, is_folded: bool) -> None:

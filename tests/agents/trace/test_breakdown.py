@@ -35,6 +35,21 @@ def test_groups_come_in_the_order_of_the_turn_and_bookkeeping_last() -> None:
     }
 
 
+def test_who_asked_the_user_is_named_beside_the_reason() -> None:
+    asked = {"reason": "vague_request", "message": ""}
+    payload = {
+        "needs_clarification": True,
+        "clarification_reason": "vague_request",
+        "clarification_message": "",
+        "clarification_requests": {
+            "search": asked | {"reason": "insufficient_context"},
+            "lang": asked,
+        },
+    }
+    facts, _ = titles(payload)["clarification"]
+    assert facts["asked by"] == "lang"
+
+
 def test_what_a_search_was_judged_by_stands_first_and_structures_are_folded() -> None:
     stats = {"confidence": 0.123456, "threshold": 0.35, "hits": {"keyword": [1]}, "absent": ["teh"]}
     facts, rest = titles({"search_stats": stats, "search_results": [{"title": "x"}]})["search"]
