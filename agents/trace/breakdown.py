@@ -1,6 +1,6 @@
 """Breakdown: what each role of a turn wrote, in the order of the turn, what matters first."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,9 +36,8 @@ def breakdown(envelope: Envelope, steps: Sequence[Step]) -> list[Group]:
     What nobody but a reader of traces needs is among the rest. The groups of what the turn saw and
     of what the manager kept come last.
     """
-    writers = writers_of(step.role for step in steps)
-    groups: dict[str, Group] = {title: Group(title) for title in dict.fromkeys(writers.values())}
-    groups |= {title: Group(title) for title in (SAW, KEPT)}
+    writers = writers_of(steps)
+    groups = {title: Group(title) for title in (*(step.role for step in steps), SAW, KEPT)}
     if ASKED in groups and (askers := askers_of(envelope.payload)):
         groups[ASKED].facts.append(("asked by", ", ".join(askers)))
     # In the order in which they are declared: PostgreSQL keeps none.
@@ -51,17 +50,18 @@ def breakdown(envelope: Envelope, steps: Sequence[Step]) -> list[Group]:
     return [group for group in groups.values() if group.facts or group.rest]
 
 
-def writers_of(roles: Iterable[str]) -> dict[str, str]:
-    """Return attribute → the role that wrote it, of those that took part, in their order."""
-    writers: dict[str, str] = {}
-    present = [Role(role) for role in dict.fromkeys(roles) if role in REGISTRY]
-    for role in present:
-        for name in REGISTRY[role].contract.writes:
-            if name not in UNIVERSAL and name not in BOOKKEEPING:
-                writers.setdefault(name, role)
-    if ASKED in present:
-        writers |= dict.fromkeys(UNIVERSAL, ASKED)
-    return writers
+def writers_of(steps: Sequence[Step]) -> dict[str, str]:
+    """Return attribute → the role whose word stands, of those that took part.
+
+    That is the last that wrote it. What nobody noted is of the first that may write it.
+    """
+    roles = [Role(step.role) for step in steps if step.role in REGISTRY]
+    declared = {name: role for role in reversed(roles) for name in REGISTRY[role].contract.writes}
+    written = {name: step.role for step in steps if step.role in roles for name in step.output}
+    writers = {name: written.get(name, role) for name, role in declared.items()}
+    asked = dict.fromkeys(UNIVERSAL, ASKED) if ASKED in roles else {}
+    own = {name: role for name, role in writers.items() if name not in {*UNIVERSAL, *BOOKKEEPING}}
+    return own | asked
 
 
 def askers_of(payload: dict[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from agents.models import Envelope
 from agents.names import Role
+from agents.trace.breakdown import OF_SEARCH
 from agents.trace.trace import trace
 
 TEXT_LENGTH = 90
@@ -47,8 +48,10 @@ class Command(BaseCommand):
             console.print(Text(_analysis(turn["analysis"])))
         for line in _steps(turn["steps"], full=full):
             console.print(line)
+        wrote = {step["number"]: step["wrote"] for step in turn["steps"]}
         for search in turn["iterations"]:
-            console.print(Text(_search(search, full=full)))
+            stats = wrote[search["step"]].get("search_stats") or {}
+            console.print(Text(_search(search, stats, full=full)))
         roles = turn["usage"].pop("roles")
         for name, usage in {"Usage": turn["usage"], **roles}.items():
             console.print(Text(f"{name}: {_line(usage)}"))
@@ -146,11 +149,13 @@ def _analysis(analysis: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _search(search: dict[str, Any], *, full: bool) -> str:
+def _search(search: dict[str, Any], stats: dict[str, Any], *, full: bool) -> str:
     """One round of search: query, quality, passages with scores, the evaluator's verdict."""
     passages = search["passages"]
     shown = passages if full else passages[:PASSAGES_SHOWN]
     lines = [f"Search {search['round']}: {search['query']!r}, {search['quality']}"]
+    if judged := _line({name: stats.get(name) for name in OF_SEARCH}):
+        lines.append(f"    {judged}")
     for passage in shown:
         cosine = "-" if passage["cosine"] is None else f"{passage['cosine']:.3f}"
         where = " > ".join(filter(None, (passage["title"], passage["section"])))

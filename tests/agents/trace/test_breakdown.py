@@ -50,6 +50,15 @@ def test_who_asked_the_user_is_named_beside_the_reason() -> None:
     assert facts["asked by"] == "lang"
 
 
+def test_an_attribute_that_several_roles_may_write_is_of_the_last_that_did() -> None:
+    roles = ("response", "quality", "clarification")
+    steps = [Step(role=role, output={"suggested_actions": [role]}) for role in roles]
+    (group,) = breakdown(Envelope(payload={"suggested_actions": ["clarification"]}), steps)
+    assert group.title == "clarification"
+    (group,) = breakdown(Envelope(payload={"suggested_actions": ["response"]}), steps[:1])
+    assert group.title == "response"
+
+
 def test_what_a_search_was_judged_by_stands_first_and_structures_are_folded() -> None:
     stats = {"confidence": 0.123456, "threshold": 0.35, "hits": {"keyword": [1]}, "absent": ["teh"]}
     facts, rest = titles({"search_stats": stats, "search_results": [{"title": "x"}]})["search"]

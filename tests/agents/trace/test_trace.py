@@ -40,7 +40,9 @@ def turn(owner: User) -> Envelope:
     add = iter(range(1, 20)).__next__
     _step(envelope, add(), "manager", {"stage": "essence", "to": ["essence"], "notes": {}})
     _step(envelope, add(), "essence", {"canonical_question": "How many days carry over?"})
-    _step(envelope, add(), "search", {"search_results": PASSAGES[:1], "search_quality": "poor"})
+    stats = {"certainty": 0.07, "hits": {"keyword": [1]}}
+    writes = {"search_results": PASSAGES[:1], "search_quality": "poor", "search_stats": stats}
+    _step(envelope, add(), "search", writes)
     verdict = {"sufficient": False, "missing": "an example", "confidence": 0.6}
     writes = {"evaluation": verdict, "refined_query": "carry over example", "limitations": []}
     judged = _step(envelope, add(), "evaluator", writes, mode="model")
@@ -149,6 +151,7 @@ def test_the_command_prints_calls_under_their_steps(
     assert "100 → 10 tokens, 0.000500 USD" in printed
     assert "not by a model: timeout" in printed
     assert "Search 2: 'carry over example', good" in printed
+    assert "    certainty 0.07\n" in printed
     assert "You judge" not in printed
 
 
