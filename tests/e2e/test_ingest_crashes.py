@@ -15,7 +15,7 @@ import pytest
 
 from tests.e2e.conftest import CHECKOUT, Docent
 
-PAGES, MOMENTS = 101, 3
+PAGES, MOMENTS = 61, 3
 CHANCE = random.SystemRandom()
 PATIENCE_SECONDS = 300.0
 SUBJECTS = ("crane", "ferry", "lighthouse", "foghorn", "harbour", "keeper", "pier", "beacon")
@@ -86,8 +86,8 @@ def island(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text((folder / "bay-000.md").read_text())
     (folder / "bay-030.md").write_bytes(b"\0\1")
     # More chunks than are embedded at once.
-    long = "\n\n".join(f"## Log {day}\n\n" + f"Day {day}: calm sea. " * 60 for day in range(90))
-    (folder / "bay-100.md").write_text(long)
+    long = "\n\n".join(f"## Log {day}\n\n" + f"Day {day}: calm sea. " * 15 for day in range(90))
+    (folder / f"bay-{PAGES - 1:03}.md").write_text(long)
     return folder
 
 
@@ -163,7 +163,7 @@ def test_killed_workers_leave_the_rows_of_an_undisturbed_run(
 ) -> None:
     queued = docent.manage("ingest", str(island), "--collection", "stormy", "--background")
     assert queued.returncode == 0, queued.stderr
-    moments = sorted(CHANCE.sample(range(PAGES - 20), MOMENTS))
+    moments = sorted(CHANCE.sample(range(PAGES - 10), MOMENTS))
     killed = [kill_at(query, "stormy", moment) for moment in moments]
     await_end(query, "stormy")
     assert len(jobs_of(query, "stormy")) == 1
@@ -179,7 +179,7 @@ def test_killed_command_is_gone_on_with_by_the_same_command(
     with subprocess.Popen(
         [sys.executable, "manage.py", *words], cwd=CHECKOUT, env=docent.environment
     ) as command:
-        assert kill_at(query, "restless", CHANCE.randrange(PAGES - 40))
+        assert kill_at(query, "restless", CHANCE.randrange(PAGES - 20))
         command.kill()
     again = docent.manage(*words)
     assert again.returncode == 0, again.stderr

@@ -45,6 +45,13 @@ def misbehaving(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def limited() -> Iterator[Reader]:
+    """A reader for all hostile files of the module: what one does to it the next one would meet."""
+    with Reader(Limits(memory_mb=256, max_expanded_bytes=50_000_000)) as made:
+        yield made
+
+
 def child_of(reader: Reader) -> int:
     assert reader.child is not None
     return reader.child.process.pid
@@ -181,11 +188,11 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(("name", "body", "reason"), HOSTILE, ids=[each[0] for each in HOSTILE])
-def test_hostile_files_are_refused_within_the_limits(name: str, body: bytes, reason: str) -> None:
-    limits = Limits(memory_mb=256, max_expanded_bytes=50_000_000)
-    with Reader(limits) as reader:
-        assert reason in refused(reader, name, body)
-        assert reader.read("a.txt", b"and on")[0][0].content == "and on"
+def test_hostile_files_are_refused_within_the_limits(
+    limited: Reader, name: str, body: bytes, reason: str
+) -> None:
+    assert reason in refused(limited, name, body)
+    assert limited.read("a.txt", b"and on")[0][0].content == "and on"
 
 
 def test_a_huge_line_is_read(reader: Reader) -> None:
