@@ -56,7 +56,6 @@ LONELY = {
     "agents.billing.rest": "a system of billing that a setting names",
     "agents.documentation.streaming": "what may be shown while a model writes",
     "agents.intake.router": "a role",
-    "agents.trace.breakdown": "what the page of a turn says of its payload",
     "agents.lent_worker": "what a command needs that finds no worker",
     "agents.llm.draft": "a text on its way, as the agent that shows it has a stream",
     "agents.llm.fragments": "a judgement with figures of its own",

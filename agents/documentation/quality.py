@@ -8,8 +8,14 @@ from pydantic import BaseModel
 
 from agents.attributes import Citation, Reason, SearchStats, SourceReference, Unit
 from agents.contract import View, Writes, llm_agent
-from agents.documentation.citations.check import within
-from agents.documentation.citations.statements import novelty, pieces, without, without_markers
+from agents.documentation.citations.check import left_out, within
+from agents.documentation.citations.statements import (
+    leading_to,
+    novelty,
+    pieces,
+    without,
+    without_markers,
+)
 from agents.documentation.passages import with_heading, with_sources, without_own_list
 from agents.documentation.response import ANSWERS, Assignment, quote
 from agents.documentation.verification import Verification, verify
@@ -87,8 +93,10 @@ class Judgement(BaseModel):
 def judge(view: Answer, llm: Model) -> Writes:
     """Let the model judge the answer; what the passages do not hold is never approved.
 
-    A verdict that most is wrong is not believed of what stands in the passages word for word: not
-    that all of it is, and of a part only once, when the answer is written again.
+    What stands in the passages word for word may be torn out of what it belongs to, or a reviewer
+    is mistaken: where that is most of what is called wrong, the answer is written again once, and
+    then goes out with reservations. That most of an answer is torn out is not believed again, and
+    that all of it is, never.
     """
     verification = _verified(view)
     if not verification.statements or verification.absent:
@@ -100,8 +108,12 @@ def judge(view: Answer, llm: Model) -> Writes:
         if number in judgement.unsupported
     ]
     is_denied = verification.is_denied(wrong)
-    if is_denied and (view.quality_returns or len(wrong) == len(verification.all_statements)):
+    if is_denied and len(wrong) == len(verification.all_statements):
         return review(view)
+    if is_denied and view.quality_returns:
+        reviewed = review(view)
+        is_most = 2 * len(wrong) > len(verification.all_statements)
+        return reviewed if is_most else reviewed | _without_approval(reviewed)
     out = [] if is_denied else wrong
     corrected = verification.without(out)
     writes: Writes = {
@@ -118,7 +130,7 @@ def judge(view: Answer, llm: Model) -> Writes:
     if not wrong or writes["needs_clarification"]:
         return writes | _reserved(view, writes)
     back = _back(writes, wrong)
-    return writes | (back if is_denied else _send_back_corrected(view, llm, back, wrong))
+    return writes | (back if is_denied else _send_back_corrected(view, llm, writes | back, wrong))
 
 
 def _verified(view: Answer) -> Verification:
@@ -196,9 +208,14 @@ def _vouched(view: Answer, verification: "Verification") -> Writes:
 
 def _reserved(view: Answer, writes: Writes) -> Writes:
     """The decision about an answer that was cut: what is missing of it, nobody knows."""
-    if view.generation_error and writes.get("quality_decision") == "approve":
-        return {"quality_decision": "approve_with_reservations"}
-    return {}
+    return _without_approval(writes) if view.generation_error else {}
+
+
+def _without_approval(writes: Writes) -> Writes:
+    """Reservations in place of an approval."""
+    if writes.get("quality_decision") != "approve":
+        return {}
+    return {"quality_decision": "approve_with_reservations"}
 
 
 def _worth(view: Answer, verification: Verification) -> float:
@@ -296,27 +313,41 @@ def _reviewed(citations: Sequence[Citation]) -> list[Citation]:
 
 
 def _send_back_corrected(view: Answer, llm: Model, back: Writes, wrong: Sequence[str]) -> Writes:
-    """Send the answer back; should it go out after all, it does so without what is wrong."""
-    if shortened := _without_statements(view, wrong):
-        llm.tokens.replace(shortened["response"])
-        return back | shortened
+    """Send the answer back; should it go out after all, it does so without what is wrong.
+
+    The last time the place is quoted that search put first, where that is worth more than what is
+    left of any answer.
+    """
+    shortened = _without_statements(view, wrong)
+    if not shortened:
+        back |= {"quality_score": 0.0, "answer_worth": 0.0}
     is_same = view.response == view.best_answer.get("response")
-    last = is_same or view.quality_returns >= settings.MAX_QUALITY_RETRIES
-    if last and not view.best_answer.get("answer_worth"):
-        return _quotation(view, llm)
-    return back | {"quality_score": 0.0, "answer_worth": 0.0}
+    if is_same or view.quality_returns >= settings.MAX_QUALITY_RETRIES:
+        worth = max(back["answer_worth"], view.best_answer.get("answer_worth") or 0.0)
+        if (quoted := _quotation(view, llm, worth)) is not None:
+            return quoted
+    if shortened:
+        llm.tokens.replace(shortened["response"])
+    return back | (shortened or {})
 
 
-def _quotation(view: Answer, llm: Model) -> Writes:
-    """The place that search put first, where nothing is left of an answer."""
+def _quotation(view: Answer, llm: Model, worth: float) -> Writes | None:
+    """The place that search put first, where it is worth more than `worth`; else None.
+
+    Where nothing is left of an answer it is quoted also when it is only the closest, or the user is
+    asked for what is missing.
+    """
     shared = {name: getattr(view, name) for name in Assignment.model_fields if hasattr(view, name)}
     quoted = quote(Assignment(**shared))
+    certainty = quoted["generation_confidence"]
+    if worth and (quoted.get("answer_form") != "quoted" or certainty <= worth):
+        return None
     if "response" not in quoted:
         return quoted | {"quality_score": 0.0, "answer_worth": 0.0}
     llm.tokens.replace(quoted["response"])
     return {name: value for name, value in quoted.items() if name != "generation_error"} | {
-        "quality_score": quoted["generation_confidence"],
-        "answer_worth": quoted["generation_confidence"],
+        "quality_score": certainty,
+        "answer_worth": certainty,
         "quality_decision": "approve_with_reservations",
         "quality_analysis": "",
     }
@@ -336,6 +367,8 @@ def _without_statements(view: Answer, wrong: Collection[str]) -> Writes | None:
         and piece.statement not in quotes
         and any(within(piece.statement, one) for one in wrong)
     ]
+    announcing = [*leading_to(parts, dropped)]
+    citations = left_out(citations, announcing)
     cited = {citation.marker: citation for citation in citations}
-    body = without(parts, dropped).strip()
+    body = without(parts, dropped + announcing).strip()
     return with_sources(body, cited.values(), view.language) | {"citations_used": citations}

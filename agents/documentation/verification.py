@@ -70,10 +70,9 @@ class Verification:
         return 1 - removed / count if count else 0.0
 
     def is_denied(self, wrong: Collection[str]) -> bool:
-        """Whether most is called wrong, and most of that stands in its passage word for word."""
+        """Whether most of what is called wrong stands in its passage word for word."""
         said = [each for each in self.statements if each.quote in wrong]
-        verified = sum(each.status == "verified" for each in said)
-        return 2 * len(wrong) > len(self.all_statements) and 2 * verified > len(wrong)
+        return 2 * sum(each.status == "verified" for each in said) > len(wrong)
 
     def left(self, wrong: Collection[str]) -> "Verification":
         """Return what holds of the rest when some statements are left out."""

@@ -15,6 +15,7 @@ from agents.documentation.citations.statements import (
     FEWEST_WORDS,
     Piece,
     known_only,
+    leading_to,
     markers,
     normalised,
     pieces,
@@ -220,11 +221,19 @@ def check(
         ]
         if not statuses and piece.claims:
             checked.uncited.append(piece.statement)
-    checked.text = without(parts, dropped).strip()
+    announcing = [*leading_to(parts, dropped)]
+    checked.citations = left_out(checked.citations, announcing)
+    checked.text = without(parts, dropped + announcing).strip()
     checked.off_topic = off_topic(question, checked.citations)
     if checked.citations and len(checked.off_topic) == len({e.quote for e in checked.citations}):
         return CheckedAnswer("", removed=[*checked.removed, *checked.off_topic], unknown=unknown)
     return checked
+
+
+def left_out(citations: Iterable[Citation], dropped: Iterable[Piece]) -> list[Citation]:
+    """Return the citations but for those of dropped pieces."""
+    statements = {each.statement for each in dropped}
+    return [each for each in citations if each.quote not in statements]
 
 
 def off_topic(question: str, citations: Iterable[Citation]) -> list[str]:

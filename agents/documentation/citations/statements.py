@@ -6,7 +6,7 @@ Each carries markers, `[C1]`, which models write in many ways.
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from agents.words import content_words, words
 from knowledge.sentences import ABBREVIATION, FENCE, end_of_code_block
@@ -43,6 +43,7 @@ FEWEST_WORDS = 3
 # than 1.5 times.
 REPEATED = 2.5
 LEADS = (":", "\uff1a", "?", "\uff1f")
+BLOCKS = ("code", "item", "row")  # what a sentence with a colon leads to
 
 
 @dataclass
@@ -138,6 +139,18 @@ def _sentences(text: str) -> Iterator[str]:
         yield text[begin:after]
         begin = after
     yield text[begin:]
+
+
+def leading_to(all_pieces: list[Piece], dropped: list[Piece]) -> Iterator[Piece]:
+    """Yield the sentences that announce what is dropped and nothing else: code, a list, a table."""
+    dropped_ids = [id(each) for each in dropped]
+    stating = [each for each in all_pieces if each.kind]
+    for place, piece in enumerate(stating[:-1], start=1):
+        kind = stating[place].kind
+        run = [*takewhile(lambda each: each.kind == kind, stating[place:])]  # noqa: B023 used at once
+        is_gone = kind in BLOCKS and all(id(each) in dropped_ids for each in run)
+        if is_gone and piece.statement.rstrip("*_ ").endswith(LEADS[:2]):
+            yield piece
 
 
 def without(all_pieces: list[Piece], dropped: list[Piece]) -> str:

@@ -128,6 +128,26 @@ def test_code_belongs_to_the_sentence_that_leads_to_it() -> None:
     assert "rm --force" not in invented.text
 
 
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("Rinse the tank twice [C1]. For example:\n\n```\nrm --force disk9\n```\n\n"
+         "The guarantee covers defects for two years [C2].",
+         "Rinse the tank twice [C1].\n\nThe guarantee covers defects for two years [C2]."),
+        ("To begin, run [C1]:\n\n```\nrm --force disk9\n```\n\nRinse the tank twice [C1].",
+         "Rinse the tank twice [C1]."),
+        ("Do this:\n- Press disk9 [C1]\n- Rinse the tank twice [C1]",
+         "Do this:\n- Rinse the tank twice [C1]"),
+        ("Note: press disk9 [C1]. Rinse the tank twice [C1].", "Rinse the tank twice [C1]."),
+    ],
+)  # fmt: skip
+def test_what_announced_only_what_was_taken_out_goes_with_it(said: str, left: str) -> None:
+    checked = check(said, references())
+    assert checked.text == left
+    assert all(each.quote in checked.text.replace(" [C1]", "").replace(" [C2]", "")
+               for each in checked.citations)  # fmt: skip
+
+
 def test_a_statement_without_a_marker_gets_that_of_the_passage_that_has_it() -> None:
     checked = check(
         "The warranty covers defects for two years. Descaling takes about twenty minutes [C1].",

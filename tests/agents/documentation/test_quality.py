@@ -304,13 +304,31 @@ def test_what_the_model_finds_in_no_passage_goes_and_the_answer_is_sent_back(
     assert tokens.text == writes["response"]
 
 
-def test_a_verified_statement_is_as_much_the_models_to_refuse(models: Scripted) -> None:
-    payload = by_model(
-        models, "Rinse the tank twice [C1]. Descaling takes about twenty minutes [C1]."
-    )
-    assert {each["citation_status"] for each in payload["citations_used"]} == {"verified"}
-    writes = judged(models, payload, unsupported=[1, 7])
-    assert "Rinse" not in writes["response"]
+def test_what_stands_word_for_word_and_is_called_wrong_twice_goes_out_with_reservations(
+    models: Scripted,
+) -> None:
+    payload = by_model(models, VERBATIM)
+    first = judged(models, payload, unsupported=[1, 7])
+    assert first["quality_decision"] == "regenerate"
+    assert "Rinse the tank twice." in first["quality_analysis"]
+    assert "response" not in first
+    again = judged(models, payload | {"quality_returns": 1}, unsupported=[1, 7])
+    assert again["quality_decision"] == "approve_with_reservations"
+    assert "response" not in again
+
+
+def test_of_an_answer_that_lost_much_the_place_is_quoted_at_last_where_search_is_surer(
+    models: Scripted,
+) -> None:
+    torn = by_model(models, GERMAN, language="de") | {"quality_returns": 2}
+    sure = judged(models, torn | {"search_stats": {"certainty": 0.95}}, unsupported=[1])
+    assert sure["answer_form"] == "quoted"
+    assert sure["quality_decision"] == "approve_with_reservations"
+    assert {each["citation_status"] for each in sure["citations_used"]} == {"verified"}
+    unsure = judged(models, torn | {"search_stats": {"certainty": 0.2}}, unsupported=[1])
+    assert unsure["quality_decision"] == "regenerate"
+    assert unsure["citations_used"]
+    assert "answer_form" not in unsure
 
 
 def test_of_an_answer_of_which_nothing_cited_is_left_at_last_the_place_is_quoted(
