@@ -275,7 +275,14 @@ def _accepted(view: Assignment, reply: Reply) -> Writes:
     if not checked.citations:
         return _unsupported(view, checked, later)
     answered = _answered(checked, later, language) | {"generation_error": cut}
-    return _fuller(answered, _place(view)) if reply.is_cut else answered
+    if reply.is_cut:
+        return _fuller(answered, _place(view))
+    return _whole(answered, _place(view)) if checked.is_headless else answered
+
+
+def _whole(headless: Writes, place: Writes) -> Writes:
+    """The place where search is sure of it, else what is left of an answer without a beginning."""
+    return place if place.get("answer_form") == "quoted" else headless
 
 
 def _fuller(cut: Writes, place: Writes) -> Writes:

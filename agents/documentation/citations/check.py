@@ -64,6 +64,7 @@ class CheckedAnswer:
     uncited: list[str] = field(default_factory=list)  # statements without a marker
     off_topic: list[str] = field(default_factory=list)  # cited ones that do not answer
     copied: int = 0  # words that stand in a passage as they are
+    is_headless: bool = False  # its first statement was taken out: the rest begins in the middle
 
     @property
     def confidence(self) -> float:
@@ -221,6 +222,7 @@ def check(
         ]
         if not statuses and piece.claims:
             checked.uncited.append(piece.statement)
+    checked.is_headless = next((each in dropped for each in parts if each.claims), False)
     announcing = [*leading_to(parts, dropped)]
     checked.citations = left_out(checked.citations, announcing)
     checked.text = without(parts, dropped + announcing).strip()

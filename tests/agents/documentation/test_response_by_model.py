@@ -295,6 +295,23 @@ def test_the_place_is_quoted_where_a_cut_answer_says_far_less(models: Scripted) 
     assert answer.perform(doubtful, model(models)).writes["answer_form"] == "written"
 
 
+def test_of_an_answer_that_lost_its_beginning_the_place_is_quoted_where_search_is_sure(
+    models: Scripted,
+) -> None:
+    headless = (
+        "Press the red button of the X9000 [C1]. It takes about twenty minutes altogether [C1]."
+    )
+    sure = written(models, headless, search_stats={"certainty": 0.9})
+    assert sure["answer_form"] == "quoted"
+    assert "It takes about" not in sure["response"]
+    unsure = written(models, headless, search_stats={"certainty": 0.3})
+    assert unsure["answer_form"] == "written"
+    assert unsure["response"].startswith("It takes about twenty minutes")
+    tail = "Descaling takes about twenty minutes [C1]. Then press the button of the X9000 [C1]."
+    whole = written(models, tail, search_stats={"certainty": 0.9})
+    assert whole["response"].startswith("Descaling takes about twenty minutes [C1].")
+
+
 def test_an_answer_written_again_says_that_the_first_is_void(models: Scripted) -> None:
     tokens = ShownTokens()
     sent_back = {"quality_analysis": "It leaves out how often.", "quality_returns": 1}
