@@ -44,6 +44,7 @@ ANSWER = (
     "quality_score",
     "answer_worth",
     "generation_confidence",
+    "validation_result",
     "answer_form",
     "suggested_actions",
 )

@@ -44,6 +44,7 @@ OUTCOMES: dict[str, tuple[Any, ...]] = {
     "citations_used": ([],),
     "sources_used": ([],),
     "generation_confidence": (0.5,),
+    "validation_result": ({},),
     "answer_form": ("quoted",),
     "suggested_actions": ([],),
     "quality_decision": ("approve", "approve_with_reservations", "research", "regenerate"),

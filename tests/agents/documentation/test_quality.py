@@ -331,6 +331,15 @@ def test_of_an_answer_that_lost_much_the_place_is_quoted_at_last_where_search_is
     assert "answer_form" not in unsure
 
 
+def test_an_answer_that_lost_one_of_many_statements_goes_out_without_it(models: Scripted) -> None:
+    payload = by_model(models, f"{VERBATIM} Rinse it often [C1]. Wipe the lid too [C1].")
+    sent = payload | {"quality_returns": 2, "search_stats": {"certainty": 0.95}}
+    writes = judged(models, sent, unsupported=[5])
+    assert writes["quality_decision"] == "regenerate"
+    assert "Wipe" not in writes["response"]
+    assert "Rinse it often" in writes["response"]
+
+
 def test_of_an_answer_of_which_nothing_cited_is_left_at_last_the_place_is_quoted(
     models: Scripted,
 ) -> None:
