@@ -125,7 +125,7 @@ def judge(view: Answer, llm: Model) -> Writes:
         "needs_clarification": False,
     }
     is_sure = (view.search_stats.get("certainty") or 0.0) >= ANSWERS
-    writes |= _decided(judgement, verification, view, asks=bool(wrong) or not is_sure)
+    writes |= _decided(judgement, verification, view, asks=not is_sure)
     if writes.get("quality_decision") == "approve" and not wrong:
         corrected = corrected.reviewed()
         writes["citations_used"] = _reviewed(view.citations_used)
@@ -265,8 +265,8 @@ def _decided(
 ) -> Writes:
     """The model's decision, as far as its own score allows it.
 
-    Not `asks`: search is sure of the place and nothing said is wrong, so that nobody is asked for
-    more; the answer goes out with reservations.
+    Not `asks`: search is sure of the place, so that nobody is asked for more. The answer goes out
+    with reservations, or back where something in it is wrong.
     """
     decision = judgement.decision
     if decision == "clarify" and not asks:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agents.documentation import quality
 from agents.models import Envelope
 from agents.names import Role, Status
 from agents.steps import events
@@ -113,7 +114,10 @@ PORTAL = (
 )
 
 
-def test_a_quality_that_obeys_sends_the_user_nowhere(sensible: Sensible) -> None:
+def test_a_quality_that_obeys_sends_the_user_nowhere(
+    sensible: Sensible, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quality, "ANSWERS", 1.1)  # where search is sure, nobody is asked
     sensible.says("response", reworded)
     doubt = {"decision": "clarify", "unsupported": [1], "score": 0.1}
     digits = " ".join(f"{number**9:x}" for number in range(100, 200))
@@ -131,7 +135,10 @@ def test_a_router_that_obeys_sends_the_user_nowhere(sensible: Sensible) -> None:
     assert_words_alone(ask(QUESTION))
 
 
-def test_a_clarification_that_obeys_a_harmless_quality_is_replaced(sensible: Sensible) -> None:
+def test_a_clarification_that_obeys_a_harmless_quality_is_replaced(
+    sensible: Sensible, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quality, "ANSWERS", 1.1)  # where search is sure, nobody is asked
     sensible.says("response", reworded)
     doubt = {"decision": "clarify", "unsupported": [1], "score": 0.1}
     sensible.says("quality", doubt | {"missing": "the size"})

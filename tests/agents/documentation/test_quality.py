@@ -171,14 +171,18 @@ def test_what_only_the_user_knows_is_asked_for(models: Scripted) -> None:
     assert writes["clarification_message"] == "Which machine?"
 
 
-def test_nobody_is_asked_where_search_is_sure_and_nothing_said_is_wrong(models: Scripted) -> None:
+def test_nobody_is_asked_where_search_is_sure(models: Scripted) -> None:
     said = "Rinse the tank twice [C1]. Descaling takes about twenty minutes [C1]."
     sure = by_model(models, said) | {"search_stats": {"certainty": 0.8}}
     writes = judged(models, sure, decision="clarify", score=0.3, missing="Which machine?")
     assert writes["needs_clarification"] is False
     assert writes["quality_decision"] == "approve_with_reservations"
     wrong = judged(models, sure, decision="clarify", unsupported=[1], missing="Which machine?")
-    assert wrong["needs_clarification"] is True
+    assert wrong["needs_clarification"] is False
+    assert wrong["quality_decision"] == "regenerate"
+    unsure = sure | {"search_stats": {"certainty": 0.3}}
+    asked = judged(models, unsure, decision="clarify", unsupported=[1], missing="Which machine?")
+    assert asked["needs_clarification"] is True
 
 
 def test_a_verdict_that_all_is_wrong_is_none_where_all_stands_word_for_word(
