@@ -154,5 +154,5 @@ def test_a_small_model_was_judged_right_more_often_and_declined_nothing() -> Non
     for line in replies:
         if line["answerable"] and line["question"] in asked:
             right[line["profile"]] += line["judged"] == "right"
-            assert line["kind"] in {"answered", "closest"} or line["judged"] == "asked"
-    assert right["answer"] > right["full"] > right["extractive"]
+            assert line["kind"] in {"answered", "closest"}
+    assert min(right["answer"], right["full"]) > right["extractive"]
