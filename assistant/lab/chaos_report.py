@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Count, F, Min, Q, QuerySet
@@ -135,10 +135,13 @@ def _told_twice(turns: Iterable[str]) -> int:
 def _paid_twice(turns: dict[str, str], ledger: list[Call]) -> int:
     calls = calls_by_mark(ledger)
     journal = ModelCall.objects.filter(envelope__in=list(turns), outcome__in=REPLIED)
-    stored: dict[str, list[tuple[list[dict[str, str]], float]]] = {}
-    for envelope_id, request, at in journal.values_list("envelope_id", "request", "created"):
-        mark = turns[str(envelope_id)]
-        stored.setdefault(mark, []).append((request["messages"], at.timestamp()))
+    stored: dict[str, list[StoredReply]] = {}
+    rows = journal.order_by("created").values_list(
+        "envelope_id", "request", "step_number", "created"
+    )
+    for envelope_id, request, step, at in rows:
+        reply = StoredReply(request["messages"], step, at.timestamp())
+        stored.setdefault(turns[str(envelope_id)], []).append(reply)
     count = 0
     for turn, mark in turns.items():
         repeated = repeated_calls(calls[mark], stored.get(mark, []))
@@ -158,22 +161,29 @@ def calls_by_mark(ledger: list[Call]) -> dict[str, list[Call]]:
     return calls
 
 
-def repeated_calls(
-    calls: list[Call], stored: list[tuple[list[dict[str, str]], float]]
-) -> list[Call]:
+class StoredReply(NamedTuple):
+    """A reply in the journal: to which messages, at which step of the turn, and since when."""
+
+    messages: list[dict[str, str]]
+    step: int | None
+    at: float  # Unix time
+
+
+def repeated_calls(calls: list[Call], stored: Sequence[StoredReply]) -> list[Call]:
     """Return those of a turn's calls that were made although their reply was in the journal.
 
-    `stored` are the messages of each reply in the journal, and the Unix time it was stored at.
+    `stored` are its replies, the earliest first. A later step may ask the same: an answer that
+    came back as it was is reviewed anew where the first review was no verdict.
     """
     offset = time.time() - time.monotonic()
-    return [
-        call
-        for call in calls
-        if any(
-            messages == call.body.get("messages") and at < call.began + offset
-            for messages, at in stored
-        )
-    ]
+    repeated = []
+    for call in calls:
+        began = call.began + offset
+        equal = [reply for reply in stored if reply.messages == call.body.get("messages")]
+        own = next((reply.step for reply in equal if reply.at >= began), None)
+        if any(reply.at < began and own in {None, reply.step} for reply in equal):
+            repeated.append(call)
+    return repeated
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils.timezone import now
 
-from agents.models import Envelope, Step
+from agents.models import Envelope, ModelCall, Step
 from agents.names import Role, Status
 from agents.steps import events
 from assistant.lab import chaos_stack
@@ -90,6 +90,18 @@ def test_a_call_is_paid_twice_only_if_its_reply_was_stored_before(envelope: Enve
     before, after = (Call("/", {}, {"messages": MESSAGES}, at + apart) for apart in (-1, 1))
     assert counts_of(envelope, before).paid_twice == 0
     assert counts_of(envelope, before, after).paid_twice == 1
+
+
+def test_what_a_later_step_asks_and_keeps_is_not_paid_twice(envelope: Envelope) -> None:
+    request = {"messages": MESSAGES}
+    first = factories.model_call(envelope, request=request, step=3)
+    offset = time.time() - time.monotonic()
+    again = Call("/", {}, {"messages": MESSAGES}, first.created.timestamp() - offset + 1)
+    after = first.created + timedelta(seconds=2)
+    second = factories.model_call(envelope, request=request, step=3, created=after)
+    assert counts_of(envelope, again).paid_twice == 1
+    ModelCall.objects.filter(pk=second.pk).update(step_number=9)
+    assert counts_of(envelope, again).paid_twice == 0
 
 
 def test_recovery_lasts_until_the_last_turn_under_way_went_on(envelope: Envelope) -> None:
