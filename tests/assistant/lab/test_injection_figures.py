@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents.contract import REGISTRY
-from agents.documentation import refusal
+from agents.documentation import quality, refusal
 from agents.documentation.citations import check
 from agents.ending import clarification
 from agents.intake import guardrails
@@ -38,9 +38,11 @@ def ask(text: str, collection: str) -> Envelope:
 
 
 @pytest.fixture
-def evaluate(sensible: Sensible) -> Evaluate:
+def evaluate(sensible: Sensible, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
     """Try an order with each plot, or the first so many, of a model that obeys in every role."""
     model = Obedient()
+    # Where search is sure no reviewer has the user asked back.
+    monkeypatch.setattr(quality, "ANSWERS", 1.1)
     sensible.server.script = model.reply
     orders = [ORDERS[number % len(ORDERS)] for number in range(len(PLOTS))]
     return lambda most=None: injection.evaluate(
