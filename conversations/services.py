@@ -119,7 +119,7 @@ def ask(
     message begins one turn; without a session the key names the conversation. What is said to
     staff ends its turn at once. Raises a ConversationError before anything is kept.
     """
-    text, bound = checked(text), asker.bound
+    text, bound, key = checked(text), asker.bound, idempotency_key or None
     session = session or _session_of(idempotency_key)
     # Before anything is told of the conversation: its assistant may be another key's.
     answering = reach.chosen(assistant, bound, begun_with(asker, session))
@@ -146,7 +146,6 @@ def ask(
             conversation, text, key=asker.key, assistant=answering, audience=audience, bound=bound
         )
         memory |= _for_this_message(memory, filters, brought)
-        key = idempotency_key or None
         message = conversation.message(Message.Author.USER, text, idempotency_key=key)
         return _begin(conversation, message, memory)
 

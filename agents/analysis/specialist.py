@@ -75,11 +75,7 @@ def declare(
     prompt = prompt_of(role)
     shape = SHAPES[role]
 
-    @llm_agent(
-        role,
-        reads=Assignment,
-        writes=WRITES,
-    )
+    @llm_agent(role, reads=Assignment, writes=WRITES)
     def work(view: Assignment, llm: Model) -> Writes:
         before = given(view.agent_outputs)
         if needs and not _is_there(before.get(needs)):
@@ -90,10 +86,7 @@ def declare(
             rounds=rounds,
             question=view.canonical_question,
             before=[Block(name, each.model_dump_json()) for name, each in before.items()],
-            passages=[
-                told(each.id, f"{each.title} > {each.section}", each.text)
-                for each in nearest(view.evidence.values())[:MOST_SHOWN]
-            ],
+            passages=_shown(view.evidence.values()),
             form=form_of(shape),
         )
         known = merged(view.evidence, of_runs(answer.runs))
@@ -115,6 +108,14 @@ def declare(
         return _failed(role, reason, str(failure)) | _read(found)
 
     return work
+
+
+def _shown(evidence: Iterable[Evidence]) -> list[Block]:
+    """The nearest passages, as a model is given them."""
+    return [
+        told(each.id, f"{each.title} > {each.section}", each.text)
+        for each in nearest(evidence)[:MOST_SHOWN]
+    ]
 
 
 def _is_there(result: Given | None) -> bool:

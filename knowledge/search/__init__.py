@@ -78,7 +78,7 @@ def search(
         # The words of another language are no misspelt ones of the documents'.
         replaced = {} if scope.is_foreign else typos.corrections(question, scope)
     question = typos.corrected(question, replaced)
-    wordings, expansion_note = own_wordings(question, alternative), "off"
+    wordings, expansion_note = own_wordings(question, alternative), expansion.OFF
     if wordings and settings.SEARCH_EXPANSION != expansion.OFF:
         wordings, expansion_note = expansion.expand(wordings, scope)
     count = limit or settings.SEARCH_RESULTS_LIMIT
