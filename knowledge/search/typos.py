@@ -6,7 +6,7 @@ and words that people use although these documents do not stay as they are.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
@@ -51,6 +51,23 @@ FROM unnest(%(words)s::text[]) AS word, unnest(%(configs)s::text[]) AS config,
     LATERAL (SELECT coalesce(lexemes[1], '')) AS head (lexeme)
 GROUP BY word
 """
+# Which of the words stand, as they are or in a longer one, where their lexemes were found.
+STANDING = """
+SELECT word FROM unnest(%(words)s::text[], %(terms)s::text[]) AS meant (word, term)
+WHERE EXISTS (
+    SELECT FROM (
+        SELECT chunk_id FROM knowledge_posting
+        WHERE collection = ANY(%(collections)s::int[]) AND knowledge_posting.term = meant.term
+        LIMIT %(read)s::int
+    ) AS posting
+        JOIN knowledge_chunk AS chunk ON chunk.id = posting.chunk_id
+        JOIN knowledge_section AS section ON section.id = chunk.section_id
+        JOIN knowledge_document AS document ON document.id = chunk.document_id
+    WHERE strpos(
+        lower(concat_ws(' ', chunk.text, section.path, document.title, document.crumbs)), word
+    ) > 0
+)
+"""
 
 
 class KnownWord(NamedTuple):
@@ -85,7 +102,8 @@ def corrections(text: str, scope: Scope) -> dict[str, str]:
     others = {other for found in slips.values() for other in found}
     meant = {each.word: each for each in look_up(others, scope)}
     chosen = {word: likeliest(found, meant) for word, found in slips.items()}
-    return {word: other for word, other in chosen.items() if other}
+    standing = look_for([meant[other] for other in chosen.values() if other], scope)
+    return {word: other for word, other in chosen.items() if other in standing}
 
 
 def strange_words(text: str, scope: Scope) -> list[str]:
@@ -114,6 +132,24 @@ def look_up(asked: Iterable[str], scope: Scope) -> list[KnownWord]:
         "read": READ,
     }
     return [KnownWord(*row) for row in rows(COUNTS, values)]
+
+
+def look_for(words: Sequence[KnownWord], scope: Scope) -> set[str]:
+    """Return those of the words that a passage has, and not only another one of the same stem.
+
+    "Mangled" is one slip from "dangled", and "rootless" from "rootness": of documents that speak of
+    dangling images and of root, nobody means these.
+    """
+    if not words:
+        return set()
+    pairs = [(each.word, lexeme.partition(" ")[2]) for each in words for lexeme in each.lexemes]
+    values = {
+        "words": [word for word, _ in pairs],
+        "terms": [term for _, term in pairs],
+        "collections": array_literal(scope.collections),
+        "read": READ,
+    }
+    return {word for (word,) in rows(STANDING, values)}
 
 
 def is_unknown(word: KnownWord) -> bool:

@@ -15,6 +15,9 @@ PAGES = {
     "machines.md": "# Machines\n\nA machine runs apps. A running machine can be reached by ssh.\n",
     "secrets.md": "# Secrets\n\nSet secrets before you deploy. Remove a secret to forget it.\n",
     "compile.md": "# Compile\n\nIt compiles the app, then compiles the assets.\n",
+    "images.md": "# Images\n\nDangling images go. Remove one as root.\n",
+    "networks.md": "# Networks\n\nDangling networks stay until root removes them.\n",
+    "volumes.md": "# Volumes\n\nDangling volumes stay, too.\n",
 }
 
 
@@ -53,6 +56,8 @@ def test_a_slip_is_put_right(text: str, expected: dict[str, str]) -> None:
         "open https://machne.example/machne",
         "`machne`",
         "machne2",
+        "is a secret mangled before I deploy",  # "dangled" has a stem that is there
+        "can I run it rootless",  # and "rootness" that of "root"
         "teh app and hte app",  # a slip of a function word is no subject
         "wie entferne ich ein geheimnis wieder",
         "",
