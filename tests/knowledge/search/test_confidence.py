@@ -105,12 +105,12 @@ def test_one_usable_passage_above_the_threshold_is_enough_where_one_is_asked_for
 
 def test_lead_compares_documents_and_not_passages() -> None:
     scores, documents = [1.0, 0.9, 0.8, 0.7, 0.5, 0.2], ["a", "a", "b", "c", "d", "e"]
-    assert lead(scores, documents) == pytest.approx(0.5)
+    assert lead(scores, documents) == pytest.approx(0.2)
 
 
-def test_lead_of_few_documents_goes_by_the_last_and_of_one_is_the_usual() -> None:
-    assert lead([1.0, 0.6], ["a", "b"]) == pytest.approx(0.4)
+def test_lead_of_a_single_document_is_the_usual() -> None:
     assert lead([1.0, 0.6], ["a", "a"]) == lead([], []) == USUAL_LEAD
+    assert lead([0.0, -0.1], ["a", "b"]) == USUAL_LEAD
 
 
 @given(st.floats(-0.5, 0.8), st.floats(0, 1), st.floats(0.01, 0.2))
