@@ -122,6 +122,8 @@ ROLE_CONCURRENCY: dict[Role, int] = {
 SEARCH_RESULTS_LIMIT: int = env.int("SEARCH_RESULTS_LIMIT", 8, validate=_counts)
 SEARCH_FETCH_K: int = env.int("SEARCH_FETCH_K", 24, validate=_counts)
 SEARCH_CONFIDENCE_THRESHOLD: float = env.float("SEARCH_CONFIDENCE_THRESHOLD", 0.35, validate=_unit)
+# Who sets a threshold does not want others found.
+CALIBRATES_BY_ITSELF: bool = not env.str("SEARCH_CONFIDENCE_THRESHOLD", "")
 SEARCH_MIN_HITS: int = env.int("SEARCH_MIN_HITS", 1, validate=_counts)
 MMR_LAMBDA: float = env.float("MMR_LAMBDA", 0.7, validate=_unit)
 MAX_CONTEXT_LENGTH: int = env.int("MAX_CONTEXT_LENGTH", 8000, validate=Range(min=500))

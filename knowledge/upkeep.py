@@ -8,11 +8,14 @@ import uuid
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
+from django.utils.timezone import now
 
 from knowledge import calibration, golden, reindex
 from knowledge.archive import export
@@ -22,16 +25,35 @@ from knowledge.ingestion import moves
 from knowledge.ingestion.job_lease import JobLease, acquire
 from knowledge.ingestion.jobs import OPEN, Status, end
 from knowledge.models import Collection, Document, Ingest, Piece
+from knowledge.search.sql import rows
 
 Kind = Ingest.Kind
 PIECE = 1024 * 1024  # bytes
 LOOK_SECONDS = 0.5
+# After its last job a collection is left in peace for so long: whoever took something in asks
+# something, or takes in more.
+REST = timedelta(minutes=1)
 NAMES = {
     Kind.CALIBRATE: "calibration of {}",
     Kind.REINDEX: "vectors of {}",
     Kind.EXPORT: "archive of {}",
     Kind.EVALUATE: "golden questions of {}",
 }
+# Collections with too many chunks for their threshold, about which nobody is busy. What could not
+# be calibrated is not tried again before something else was done.
+UNCALIBRATED = """
+SELECT collection.id
+FROM knowledge_collection AS collection
+    JOIN knowledge_census AS census ON census.collection_id = collection.id
+    LEFT JOIN knowledge_calibration AS calibration ON calibration.collection_id = collection.id
+        AND calibration.model = embedding_model
+    JOIN knowledge_ingest AS job ON job.collection_id = collection.id
+WHERE chunks >= %(fewest)s
+    AND chunks >= %(growth)s * coalesce((calibration.report ->> 'chunks')::int, 0)
+GROUP BY collection.id
+HAVING bool_and(coalesce(job.ended < %(rested)s, FALSE))
+    AND coalesce(max(job.ended) FILTER (WHERE job.kind = 'calibrate') < max(job.ended), TRUE)
+"""
 
 
 def plan(collection: Collection, kind: Ingest.Kind, **options: str) -> Ingest:
@@ -52,6 +74,22 @@ def plan(collection: Collection, kind: Ingest.Kind, **options: str) -> Ingest:
     except IntegrityError:
         # Whoever pressed the button a moment before made it.
         return Ingest.objects.get(collection=collection, kind=kind, status__in=OPEN)
+
+
+def plan_calibrations() -> list[Ingest]:
+    """Make a job for each collection whose threshold is out of date, once it came to rest.
+
+    None while the settings say where the threshold lies. Nobody is told of the jobs.
+    """
+    if not settings.CALIBRATES_BY_ITSELF:
+        return []
+    values = {
+        "fewest": calibration.FEWEST_CHUNKS,
+        "growth": calibration.GROWTH,
+        "rested": now() - REST,
+    }
+    due = [row[0] for row in rows(UNCALIBRATED, values)]
+    return [plan(each, Kind.CALIBRATE) for each in Collection.objects.filter(pk__in=due)]
 
 
 def plan_move(documents: Iterable[Document], target: Collection) -> list[Ingest]:

@@ -26,7 +26,7 @@ from agents.models import Envelope, Step
 from agents.names import SPECIALISTS, Role, Status
 from agents.steps import doorbell, events, model_context, presence, steps
 from agents.trace import queues, tally
-from knowledge import liveness
+from knowledge import liveness, upkeep
 from knowledge.identifiers import INGEST_QUEUE
 from knowledge.ingestion import jobs, multilingual, schedule
 
@@ -90,6 +90,7 @@ def sweep() -> dict[str, int]:
             "rung": ring_unheard(),
             "ingests rung": ring_ingests(),
             "sources due": read_sources(),
+            "calibrations due": calibrate_collections(),
         }
 
 
@@ -202,6 +203,14 @@ def ring_ingests() -> int:
 def read_sources() -> int:
     """Have the repositories and sitemaps read again that are due."""
     planned = schedule.plan_due()
+    for job in planned:
+        jobs.enqueue(job)
+    return len(planned)
+
+
+def calibrate_collections() -> int:
+    """Have the thresholds found of the collections that came to rest."""
+    planned = upkeep.plan_calibrations()
     for job in planned:
         jobs.enqueue(job)
     return len(planned)

@@ -1,17 +1,21 @@
 """What is done to a collection as a whole: once, in the background, with a result that is kept."""
 
 import uuid
+from datetime import timedelta
 from io import BytesIO
 from zipfile import ZipFile
 
 import pytest
 from django.utils.timezone import now
+from pytest_django import Settings
 
+from agents.steps.sweeper import calibrate_collections
 from knowledge import calibration, ingestion, upkeep
 from knowledge.ingestion.jobs import cancel
 from knowledge.ingestion.report import progress
 from knowledge.models import (
     Calibration,
+    Census,
     Collection,
     Document,
     GoldenQuestion,
@@ -57,6 +61,63 @@ def test_a_calibration_is_kept_and_says_how_far_it_is(island: Collection) -> Non
     job = done(upkeep.plan(island, Kind.CALIBRATE))
     assert (job.status, job.error) == ("done", "")
     assert Calibration.objects.get().threshold == pytest.approx(job.report["threshold"], abs=1e-3)
+
+
+@pytest.fixture
+def grown(island: Collection) -> Collection:
+    """The collection with as many chunks as are worth a threshold, an hour after its ingest."""
+    Census.objects.filter(collection=island).update(chunks=calibration.FEWEST_CHUNKS)
+    island.ingests.update(ended=now() - timedelta(hours=1))
+    return island
+
+
+def test_a_collection_that_came_to_rest_is_calibrated_once(
+    grown: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung: list[Ingest] = []
+    monkeypatch.setattr("agents.steps.sweeper.jobs.enqueue", rung.append)
+    assert [calibrate_collections(), calibrate_collections()] == [1, 0]
+    assert done(rung[0]).status == "done"
+    grown.ingests.update(ended=now() - timedelta(hours=1))
+    Calibration.objects.update(report={"chunks": calibration.FEWEST_CHUNKS})
+    assert calibrate_collections() == 0
+
+    # Twice as large as it was, but not before its ingest is some time ago.
+    Census.objects.update(chunks=2 * calibration.FEWEST_CHUNKS)
+    later = ran_later(grown)
+    assert calibrate_collections() == 0
+    Ingest.objects.filter(pk=later.pk).update(ended=now() - upkeep.REST)
+    assert calibrate_collections() == 1
+
+
+def ran_later(collection: Collection) -> Ingest:
+    """An ingest that has just ended."""
+    return Ingest.objects.create(collection=collection, name="later", status="done", ended=now())
+
+
+def test_what_could_not_be_calibrated_waits_for_the_next_ingest(grown: Collection) -> None:
+    (job,) = upkeep.plan_calibrations()
+    cancel(job.pk)
+    Ingest.objects.filter(pk=job.pk).update(ended=now() - timedelta(minutes=30))
+    assert upkeep.plan_calibrations() == []
+    later = ran_later(grown)
+    Ingest.objects.filter(pk=later.pk).update(ended=now() - timedelta(minutes=20))
+    assert len(upkeep.plan_calibrations()) == 1
+
+
+def test_nothing_is_calibrated_that_is_small_or_busy_or_has_a_threshold_in_the_settings(
+    grown: Collection, settings: Settings
+) -> None:
+    settings.CALIBRATES_BY_ITSELF = False
+    assert upkeep.plan_calibrations() == []
+    settings.CALIBRATES_BY_ITSELF = True
+    running = Ingest.objects.create(collection=grown, name="more", status="running")
+    assert upkeep.plan_calibrations() == []
+    running.delete()
+    Census.objects.update(chunks=calibration.FEWEST_CHUNKS - 1)
+    assert upkeep.plan_calibrations() == []
+    Census.objects.update(chunks=calibration.FEWEST_CHUNKS)
+    assert len(upkeep.plan_calibrations()) == 1
 
 
 def test_progress_is_told_without_items(island: Collection) -> None:
