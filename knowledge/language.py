@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 
-from knowledge.linear_layer import buckets, layer
+from knowledge.trained_layers import buckets, layer
 
 # What is no prose: code, addresses, paths, identifiers, abbreviations and versions.
 # ASCII only: other scripts write without spaces, and a digit must not take the sentence along.

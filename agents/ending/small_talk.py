@@ -13,7 +13,7 @@ from typing import get_args
 
 from agents.attributes import SmallTalk
 from agents.words import literals
-from knowledge.linear_layer import buckets, layer
+from knowledge.trained_layers import buckets, layer
 
 # What the layer tells apart beside questions; a wish is found by what it asks for.
 QUESTION = "question"

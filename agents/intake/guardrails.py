@@ -14,10 +14,10 @@ from agents.llm.history import day, stamp
 from agents.llm.model import Model
 from agents.llm.outcomes import ModelFailure, Outcome
 from agents.names import Role
-from knowledge.embedding import encode
+from knowledge.embedding import encode, token_states
 from knowledge.errors import EmbeddingUnavailable
-from knowledge.linear_layer import classifier
 from knowledge.sentences import split_message
+from knowledge.trained_layers import token_layer
 from prompts.prompt import Prompt
 
 PROMPT = Prompt(
@@ -35,28 +35,27 @@ LAYER = Path(__file__).with_name("guardrails.npz")
 UNSAFE = (Reason.HARMFUL_CONTENT, Reason.SYSTEM_ABUSE, Reason.INAPPROPRIATE)
 SAFE = "safe"
 # From which odds on, as logarithm of the kind's against those of "safe", a question is suspected
-# at "medium". Chosen on XSTest, PurpleLlama's injections and 7,300 support questions: of XSTest's
-# harmless ones 7 % are suspected, of the support questions 0.1 %, and of the questions of XQuAD in
-# 12 languages 0.1 %. `docs/guardrails.md` has what sets say that were used once.
+# at "medium". Chosen on XSTest, PurpleLlama's injections and 2,000 support questions: of XSTest's
+# harmless ones 6 % are suspected, of short questions to a shop 0.3 %, of long technical posts 2 %.
+# `docs/guardrails.md` has what other sets say.
 MEDIUM = {
-    Reason.HARMFUL_CONTENT: 3.2,
-    Reason.SYSTEM_ABUSE: 0.5,
-    Reason.INAPPROPRIATE: 2.5,
+    Reason.HARMFUL_CONTENT: 4.5,
+    Reason.SYSTEM_ABUSE: 1.6,
+    Reason.INAPPROPRIATE: 3.5,
 }
 STRICTNESS = {"low": 1.0, "medium": 0.0, "high": -1.0}
 # So far beyond that it is clear, whatever search finds.
-CLEARLY = 1.5
+CLEARLY = 2.0
 # So far beyond it, at any strictness, it is declined even if a model lets it pass, which may have
-# been talked into that: of 1,808 harmless texts (XSTest, NotInject, OKTest, questions to Ask Ubuntu
-# and to the support of two companies) none lies there.
+# been talked into that: of 13,469 harmless texts (XSTest, NotInject, OKTest, banking77, titles of
+# Stack Overflow, questions to Ask Ubuntu, to a shop and about products, e-mails) one lies there.
 OVERRULING = 3.5
 # So far below it a text is plainly harmless. Of 271 questions about products with words that sound
-# dangerous 96 % lie there and of 250 harmless ones of XSTest 79 %; but so do 44 % of XSTest's
-# unsafe ones and 53 % of HarmBench's standard ones: it weighs against a model, and search decides.
+# dangerous 96 % lie there and of 250 harmless ones of XSTest 79 %; but so do 38 % of XSTest's
+# unsafe ones and 60 % of HarmBench's standard ones: it weighs against a model, and search decides.
 # `evaluate guardrails` measures it.
 PLAINLY_HARMLESS = -2.0
-# A part of a longer text is judged by itself as well, with more reserve: there are many of them.
-RESERVE = 2.0
+# The sentences of a longer text are judged by themselves as well, at most so many parts of it.
 MOST_PARTS = 24
 LONGEST_PART = 600  # characters, which the window of the embedding model holds
 # A model that is less sure of a refusal than this only suspects.
@@ -172,13 +171,13 @@ def suspicion(question: str, message: str) -> Suspicion:
     """
     whole = f"{question}\n{message}" if message not in question else question
     texts = [question, *parts(whole)]
-    words, _ = trained = classifier(LAYER)
-    rows = trained.probabilities(encode(texts), texts)
-    shares = [dict(zip(words.kinds, map(float, row), strict=True)) for row in rows]
+    trained = token_layer(LAYER)
+    rows = trained.probabilities(token_states(texts), texts)
+    shares = [dict(zip(trained.words.kinds, map(float, row), strict=True)) for row in rows]
     return max(
         (
-            Suspicion(reason, _odds(likely, reason) - MEDIUM[reason] - (RESERVE if place else 0))
-            for place, likely in enumerate(shares)
+            Suspicion(reason, _odds(likely, reason) - MEDIUM[reason])
+            for likely in shares
             for reason in MEDIUM
         ),
         key=lambda each: each.excess,

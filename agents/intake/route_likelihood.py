@@ -12,7 +12,7 @@ from agents.names import Route
 from agents.support.dialogue.utterance import BUTTONS
 from agents.words import LOCALES, Phrase
 from knowledge.embedding import encode_any_language
-from knowledge.linear_layer import classifier
+from knowledge.trained_layers import classifier
 
 BILLING, OTHER = KINDS = ("billing", "other")
 # What no exemplar is near to is most likely a question about the documents: their subject is not

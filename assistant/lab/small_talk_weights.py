@@ -21,7 +21,7 @@ import numpy as np
 
 from agents.ending.small_talk import BUCKETS, KINDS, QUESTION, SURE, WEIGHTS, features
 from assistant.lab.softmax_regression import Batch, Regression, in_bytes, save
-from knowledge.linear_layer import Floats, softmax
+from knowledge.trained_layers import Floats, softmax
 
 OUTPUTS = (QUESTION, *KINDS)
 Row = tuple[str, str]  # text, and what it is

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from knowledge import linear_layer
-from knowledge.linear_layer import Floats, LinearLayer, softmax
+from knowledge import trained_layers
+from knowledge.trained_layers import Floats, LinearLayer, softmax
 
 
 class Batch:
@@ -77,4 +77,4 @@ def save(trained: LinearLayer, path: Path, **others: Floats) -> None:
     """Write a layer, and what else belongs to it, to an `.npz` file."""
     arrays = dict(trained._asdict(), kinds=np.array(trained.kinds), **others)
     np.savez_compressed(path, **arrays)
-    linear_layer.layer.cache_clear()
+    trained_layers.layer.cache_clear()

@@ -14,6 +14,7 @@ from knowledge.embedding.local import (
     encode,
     encode_any_language,
     similarities,
+    token_states,
 )
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "encode_any_language",
     "registry",
     "similarities",
+    "token_states",
 ]
 
 # Neither the runtime's threads nor a connection survive a fork: a child makes its own.

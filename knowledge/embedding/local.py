@@ -122,6 +122,14 @@ def encode(texts: Sequence[str]) -> Vectors:
     return LOCAL.encode(texts, kind="question")
 
 
+def token_states(texts: Sequence[str]) -> list[Vectors]:
+    """Return what the local model makes of each token of the texts: float32, (tokens, 384) each.
+
+    A text's vector points to their mean. Nothing of it is remembered. Raises EmbeddingUnavailable.
+    """
+    return LOCAL.runtime().states(texts)
+
+
 def encode_any_language(texts: Sequence[str]) -> Vectors:
     """Return vectors, as `encode` does, of texts that may be in any language.
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 from django.conf import settings
+from numpy.typing import NDArray
 from onnxruntime.capi.onnxruntime_pybind11_state import RuntimeException
 
 from knowledge.embedding import e5_file
@@ -47,6 +48,7 @@ CENTRE = Path(__file__).with_name("e5_centre.json")
 PREFIXES: dict[Kind, str] = {"question": "query: ", "passage": "passage: "}
 
 Ids = list[int]
+Mask = NDArray[np.int32]
 
 log = logging.getLogger(__name__)
 
@@ -89,16 +91,31 @@ class OnnxModel(ABC):
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Return one unit vector per text, in order."""
-        ids = [self.ids(text, kind) for text in texts]
         vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
+        for batch, states, mask in self.runs(texts, kind):
+            sums = np.einsum("btd,bt->bd", states, mask.astype(np.float32))
+            vectors[batch] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        return vectors
+
+    def states(self, texts: Sequence[str]) -> list[Vectors]:
+        """Return for each question the hidden states of its tokens: (tokens, dimensions)."""
+        found: dict[int, Vectors] = {}
+        for batch, states, mask in self.runs(texts, "question"):
+            for place, row, real in zip(batch, states, mask, strict=True):
+                found[place] = row[: real.sum()]
+        return [found[place] for place in range(len(texts))]
+
+    def runs(self, texts: Sequence[str], kind: Kind) -> Iterator[tuple[list[int], Vectors, Mask]]:
+        """Yield the places of a batch, hidden states and which tokens are real, until all ran."""
+        ids = [self.ids(text, kind) for text in texts]
         for batch in batches([len(each) for each in ids], is_padded=kind in self.padded):
             # One run at a time: a run takes every core, and twenty at once only slow each other.
             with self.lock:
-                vectors[batch] = self.run([ids[place] for place in batch], kind)
-        return vectors
+                ran = self.run([ids[place] for place in batch], kind)
+            yield batch, *ran
 
-    def run(self, ids: Sequence[Ids], kind: Kind) -> Vectors:
-        """Return the unit vectors of one batch: the mean of the hidden states of real tokens."""
+    def run(self, ids: Sequence[Ids], kind: Kind) -> tuple[Vectors, Mask]:
+        """Return the hidden states of one batch and which tokens are real, 1 or 0."""
         shape = (len(ids), max(len(each) for each in ids))
         padded, mask = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int32)
         for row, text in enumerate(ids):
@@ -106,9 +123,7 @@ class OnnxModel(ABC):
             mask[row, : len(text)] = 1
         inputs = {"ids": padded, "mask": mask} if kind in self.padded else {"ids": padded}
         (states,) = self.session(self.graphs[kind]).run(None, inputs)
-        sums = np.einsum("btd,bt->bd", states, mask.astype(np.float32))
-        unit: Vectors = sums / np.linalg.norm(sums, axis=1, keepdims=True)
-        return unit
+        return states, mask
 
     def session(self, graph: str) -> onnxruntime.InferenceSession:
         """Return the session of a graph. Raises EmbeddingUnavailable."""

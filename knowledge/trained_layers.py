@@ -1,6 +1,8 @@
-"""Linear layer: tells kinds of text apart by features that are hashed (Weinberger et al. 2009).
+"""Trained layers: tell kinds of text apart by words, by what they mean, or token by token.
 
-A classifier is one over words, and over what texts mean.
+Words are hashed (Weinberger et al. 2009). The vector of a text is the mean over its tokens, in
+which an order inside a longer text is lost; a token layer looks at runs of tokens before anything
+is averaged.
 """
 
 import re
@@ -54,6 +56,38 @@ class Classifier(NamedTuple):
         return softmax(scores)
 
 
+class TokenLayer(NamedTuple):
+    """A convolution over tokens whose largest and mean outputs are weighed, beside words.
+
+    Of `d` dimensions of the local model `n` outputs are made for each token, and `n` for each run
+    of `w` tokens.
+    """
+
+    words: LinearLayer  # with the kinds, and the biases of all
+    narrow: Floats  # (d, n)
+    narrow_bias: Floats  # (n,)
+    window: Floats  # (w, n, n)
+    window_bias: Floats  # (n,)
+    out: Floats  # (2n + d, kinds): of the largest outputs, of their mean, of the mean token
+
+    def probabilities(self, states: Sequence[Floats], texts: Sequence[str]) -> Floats:
+        """Return for each text (rows) how likely each kind is (columns).
+
+        `states` are (tokens, d) for each, as `knowledge.embedding.token_states` returns them.
+        """
+        return softmax(np.stack([self._score(*each) for each in zip(states, texts, strict=True)]))
+
+    def _score(self, states: Floats, text: str) -> Floats:
+        width = len(self.window)
+        each = np.maximum(states @ self.narrow + self.narrow_bias, 0)
+        padded = np.pad(each, ((width // 2, width // 2), (0, 0)))
+        runs = sum(padded[place : place + len(each)] @ self.window[place] for place in range(width))
+        found = np.maximum(runs + self.window_bias, 0)
+        features = np.concatenate([found.max(axis=0), found.mean(axis=0), states.mean(axis=0)])
+        evidence = self.words.evidence(word_features(text, len(self.words.rows)))
+        return np.asarray(features @ self.out + evidence + self.words.biases)
+
+
 def buckets(names: Iterable[str], count: int) -> list[int]:
     """Return the bucket, below `count`, of each feature."""
     return [crc32(name.encode()) % count for name in names]
@@ -86,3 +120,11 @@ def classifier(path: Path) -> Classifier:
     """Return the trained classifier of an `.npz` file."""
     with np.load(path) as file:
         return Classifier(layer(path), file["weights"])
+
+
+@cache
+def token_layer(path: Path) -> TokenLayer:
+    """Return the trained layer of an `.npz` file."""
+    with np.load(path) as file:
+        names = TokenLayer._fields[1:]
+        return TokenLayer(layer(path), *(file[name].astype(np.float32) for name in names))

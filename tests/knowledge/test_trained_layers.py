@@ -1,4 +1,4 @@
-"""Linear layer: trained layers are kept, found again, and give probabilities."""
+"""Trained layers: they are kept, found again, and give probabilities."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 
 from assistant.lab.softmax_regression import save
 from knowledge.embedding import encode
-from knowledge.linear_layer import Classifier, LinearLayer, classifier, word_features
+from knowledge.trained_layers import Classifier, LinearLayer, classifier, word_features
 
 COUNT = 1 << 10
 
