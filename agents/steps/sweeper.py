@@ -6,7 +6,7 @@ cannot silence it. Any number may run; an advisory lock lets one work at a time.
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -29,6 +29,7 @@ from agents.trace import queues, tally
 from knowledge import liveness, upkeep
 from knowledge.identifiers import INGEST_QUEUE
 from knowledge.ingestion import jobs, multilingual, schedule
+from knowledge.models import Ingest
 
 log = logging.getLogger(__name__)
 
@@ -70,8 +71,8 @@ def plan_vectors() -> None:
     """Have the vectors made that a setting asks for and collections lack."""
     try:
         with sole_sweeper() as sole:
-            for job in multilingual.plan_missing() if sole else ():
-                jobs.enqueue(job)
+            if sole:
+                _enqueue(multilingual.plan_missing())
     except Error as error:
         log.warning("PostgreSQL is away: %s", error)
         connection.close()
@@ -195,22 +196,20 @@ def ring_ingests() -> int:
     overdue = jobs.waiting().filter(created__lt=now() - UNHEARD_AFTER)[:BATCH]
     if not overdue or _length(INGEST_QUEUE):
         return 0
-    for job in overdue:
-        jobs.enqueue(job)
-    return len(overdue)
+    return _enqueue(list(overdue))
 
 
 def read_sources() -> int:
     """Have the repositories and sitemaps read again that are due."""
-    planned = schedule.plan_due()
-    for job in planned:
-        jobs.enqueue(job)
-    return len(planned)
+    return _enqueue(schedule.plan_due())
 
 
 def calibrate_collections() -> int:
     """Have the thresholds found of the collections that came to rest."""
-    planned = upkeep.plan_calibrations()
+    return _enqueue(upkeep.plan_calibrations())
+
+
+def _enqueue(planned: Sequence[Ingest]) -> int:
     for job in planned:
         jobs.enqueue(job)
     return len(planned)
