@@ -35,9 +35,9 @@ LAYER = Path(__file__).with_name("guardrails.npz")
 UNSAFE = (Reason.HARMFUL_CONTENT, Reason.SYSTEM_ABUSE, Reason.INAPPROPRIATE)
 SAFE = "safe"
 # From which odds on, as logarithm of the kind's against those of "safe", a question is suspected
-# at "medium". Chosen on XSTest, PurpleLlama's injections and 2,000 support questions: of XSTest's
-# harmless ones 6 % are suspected, of short questions to a shop 0.3 %, of long technical posts 2 %.
-# `docs/guardrails.md` has what other sets say.
+# at "medium". Chosen with XSTest, injections of five sets and 2,000 support questions in view: of
+# XSTest's harmless ones 6 % are suspected, of short questions to a shop 0.3 %, of long technical
+# posts 2 %. `docs/guardrails.md` has what sets say that were asked once.
 MEDIUM = {
     Reason.HARMFUL_CONTENT: 4.5,
     Reason.SYSTEM_ABUSE: 1.6,
