@@ -121,6 +121,7 @@ ROLE_CONCURRENCY: dict[Role, int] = {
 # Search.
 SEARCH_RESULTS_LIMIT: int = env.int("SEARCH_RESULTS_LIMIT", 8, validate=_counts)
 SEARCH_FETCH_K: int = env.int("SEARCH_FETCH_K", 24, validate=_counts)
+SEARCH_RERANK: int = env.int("SEARCH_RERANK", 6, validate=Range(min=0, max=100))
 SEARCH_CONFIDENCE_THRESHOLD: float = env.float("SEARCH_CONFIDENCE_THRESHOLD", 0.35, validate=_unit)
 # Who sets a threshold does not want others found.
 CALIBRATES_BY_ITSELF: bool = not env.str("SEARCH_CONFIDENCE_THRESHOLD", "")

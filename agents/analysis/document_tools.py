@@ -140,6 +140,7 @@ def look_for(wanted: Wanted, caller: Caller, **levels: Any) -> SearchResult:
             audience=caller.audience,
             documents=named or caller.documents,
             spoken=surely(wanted.query),
+            reads=False,
             **levels,
         )
 

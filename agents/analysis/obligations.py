@@ -179,6 +179,7 @@ def _matcher(
             audience=reader.audience,
             documents=others,
             spoken=surely(text),
+            reads=False,
             limit=matched,
         )
         if result.no_context:

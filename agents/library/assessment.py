@@ -176,6 +176,7 @@ def by_rules(cells: Sequence[Cell]) -> Made:
             collections=[cell.document.collection.name],
             documents=[cell.document.pk],
             spoken=surely(text),
+            reads=False,
             limit=PASSAGES,
         )
         evidence = [of_passage(each) for each in result.passages]

@@ -224,6 +224,7 @@ def rank(case: Case, collection: str, **how: Any) -> Sequence[Passage]:
         collections=[collection],
         documents=[document_id(collection, source(case.contract, number)) for number in spans],
         limit=DEPTH,
+        reads=False,
         **how,
     )
     if result.error:

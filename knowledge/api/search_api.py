@@ -110,6 +110,11 @@ class CandidateSerializer(serializers.Serializer[Any]):
     standings = StandingSerializer(many=True)
     score = serializers.FloatField()
     cosine = serializers.FloatField(allow_null=True)
+    alignment = serializers.FloatField(
+        allow_null=True,
+        help_text="How well one place of it speaks of everything asked, -1 to 1; "
+        "null where its tokens were not read.",
+    )
     place = serializers.IntegerField(allow_null=True, help_text="In the results; null if none.")
     dropped = serializers.CharField(allow_null=True)
     by = serializers.IntegerField(allow_null=True, help_text="The chunk that was preferred.")

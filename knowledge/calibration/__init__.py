@@ -196,7 +196,9 @@ def calibrate_across(collection: Collection) -> Outcome | None:
     """
     foreign: list[float] = []
     for sample in everyday_across():
-        results = search(sample.text, collections=[collection.name], spoken=sample.language)
+        results = search(
+            sample.text, collections=[collection.name], spoken=sample.language, reads=False
+        )
         if results.error:
             raise Uncalibrated(results.error)
         if results.stats["is_foreign"] and results.stats["confidence"] is not None:
@@ -209,7 +211,7 @@ def calibrate_across(collection: Collection) -> Outcome | None:
 
 def best_confidence(sample: Sample, collection: Collection) -> Sequence[float]:
     """Return the confidence of a search, nothing when only its own document is found."""
-    results = search(sample.text, collections=[collection.name], explain=True)
+    results = search(sample.text, collections=[collection.name], reads=False, explain=True)
     if results.error or results.explain is None:
         raise Uncalibrated(results.error)
     others = [

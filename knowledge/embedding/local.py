@@ -122,12 +122,13 @@ def encode(texts: Sequence[str]) -> Vectors:
     return LOCAL.encode(texts, kind="question")
 
 
-def token_states(texts: Sequence[str]) -> list[Vectors]:
+def token_states(texts: Sequence[str], *, kind: Kind = "question") -> list[Vectors]:
     """Return what the local model makes of each token of the texts: float32, (tokens, 384) each.
 
-    A text's vector points to their mean. Nothing of it is remembered. Raises EmbeddingUnavailable.
+    A text's vector points to their mean; those of passages are in eight bits. Nothing of it is
+    remembered. Raises EmbeddingUnavailable.
     """
-    return LOCAL.runtime().states(texts)
+    return LOCAL.runtime().states(texts, kind=kind)
 
 
 def encode_any_language(texts: Sequence[str]) -> Vectors:

@@ -97,10 +97,10 @@ class OnnxModel(ABC):
             vectors[batch] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         return vectors
 
-    def states(self, texts: Sequence[str]) -> list[Vectors]:
-        """Return for each question the hidden states of its tokens: (tokens, dimensions)."""
+    def states(self, texts: Sequence[str], *, kind: Kind) -> list[Vectors]:
+        """Return for each text the hidden states of its tokens: (tokens, dimensions)."""
         found: dict[int, Vectors] = {}
-        for batch, states, mask in self.runs(texts, "question"):
+        for batch, states, mask in self.runs(texts, kind):
             for place, row, real in zip(batch, states, mask, strict=True):
                 found[place] = row[: real.sum()]
         return [found[place] for place in range(len(texts))]

@@ -5,7 +5,8 @@ from dataclasses import asdict, replace
 
 from django.conf import settings
 
-from knowledge.search import cache, expansion, explainer, results, typos
+from knowledge.identifiers import LOCAL_MODEL
+from knowledge.search import cache, expansion, explainer, reranker, results, typos
 from knowledge.search.confidence import Verdict, judge, lead
 from knowledge.search.explanation import Explanation, Wording
 from knowledge.search.languages import across
@@ -52,6 +53,7 @@ def search(
     documents: Sequence[str] = (),
     weights: Mapping[str, float] = WEIGHTS,
     spoken: str = "",
+    reads: bool = True,
     explain: bool = False,
     reuse: str = "",
 ) -> SearchResult:
@@ -62,11 +64,12 @@ def search(
     one that documents name, and those that name none are for all. `documents` are the ids of those
     that may be found; none means all. `weights` is what each level counts, for who wants one of
     them alone: see `levels.WEIGHTS`. `spoken` is the language the question is in, where that is
-    known: see `languages.across`. Where the embedding model fails only words are compared, and
-    `error` of the result says so. `explain` adds what was considered, and takes longer. `reuse`
-    names an owner: it takes what an equal search of theirs found in the last CACHE_SEARCH_SECONDS,
-    unless something changed since. A word that no document has may be searched for as what it was
-    meant to be; `corrected` of the statistics says so.
+    known: see `languages.across`. `reads` has the best chunks read token by token, which takes
+    ten times as long: who asks hundreds of questions does without. Where the embedding model fails
+    only words are compared, and `error` of the result says so. `explain` adds what was considered,
+    and takes longer. `reuse` names an owner: it takes what an equal search of theirs found in the
+    last CACHE_SEARCH_SECONDS, unless something changed since. A word that no document has may be
+    searched for as what it was meant to be; `corrected` of the statistics says so.
     Raises UnknownCollection.
     """
     milliseconds: Milliseconds = {}
@@ -82,11 +85,13 @@ def search(
     if wordings and settings.SEARCH_EXPANSION != expansion.OFF:
         wordings, expansion_note = expansion.expand(wordings, scope)
     count = limit or settings.SEARCH_RESULTS_LIMIT
-    is_usual = weights is WEIGHTS and not explain
-    key = cache.cache_key(wordings, scope, count, reuse) if reuse and is_usual else ""
+    is_usual = weights is WEIGHTS
+    is_kept = reuse and is_usual and reads and not explain
+    key = cache.cache_key(wordings, scope, count, reuse) if is_kept else ""
     result = cache.get(key, milliseconds)
     if result is None:
-        result = _found(wordings, scope, count, weights, milliseconds, explain=explain)
+        reads = reads and is_usual
+        result = _found(wordings, scope, count, weights, milliseconds, reads=reads, explain=explain)
         cache.put(key, result)
     notes = {"expansion": expansion_note, "corrected": replaced}
     return replace(result, stats=result.stats | notes)
@@ -108,6 +113,7 @@ def _found(
     weights: Mapping[str, float],
     milliseconds: Milliseconds,
     *,
+    reads: bool,
     explain: bool,
 ) -> SearchResult:
     """Encode the wordings, unless words alone are compared, and search."""
@@ -120,6 +126,7 @@ def _found(
         scope,
         limit=limit,
         weights=weights,
+        reads=reads,
         explain=explain,
         milliseconds=milliseconds,
     )
@@ -133,12 +140,20 @@ def search_with_vectors(
     *,
     limit: int,
     weights: Mapping[str, float] = WEIGHTS,
+    reads: bool = False,
     explain: bool = False,
     milliseconds: Milliseconds,
 ) -> SearchResult:
-    """Return the passages for wordings whose vectors are known."""
+    """Return the passages for wordings whose vectors are known.
+
+    `reads` as `search` takes it; only what was found by the local model's vectors is read.
+    """
+    weighed = weigh(wordings, vectors, scope, milliseconds, weights)
+    if reads and vectors.keys() == {LOCAL_MODEL}:
+        # Outside the transaction: it takes longer than everything else.
+        with timed(milliseconds, "reading"):
+            weighed = reranker.reranked(wordings[0].text, weighed)
     with one_transaction():
-        weighed = weigh(wordings, vectors, scope, milliseconds, weights)
         with timed(milliseconds, "selection"):
             best, cosines = weighed.best(), weighed.cosines()
             selection = select(weighed, best, limit, once_per_section=not scope.documents)

@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 
 PREFIX = "docent:search:"
 # What the result depends on beside question, collections and filters.
-SETTINGS = ("SEARCH_FETCH_K", "SEARCH_MIN_HITS", "MMR_LAMBDA")
+SETTINGS = ("SEARCH_FETCH_K", "SEARCH_MIN_HITS", "MMR_LAMBDA", "SEARCH_RERANK")
 REVISIONS = """
 SELECT collection_id, number FROM knowledge_revision
 WHERE collection_id = ANY(%(collections)s::bigint[]) ORDER BY collection_id
 """
-# A search takes 15 ms: who keeps what it found may not take much longer.
+# A search takes 15 ms without reading: who keeps what it found may not take much longer.
 PATIENCE_SECONDS = 0.25
 
 

@@ -62,6 +62,7 @@ def explain_candidates(
                 standings=tuple(standings_by_place[place]),
                 score=round(float(weighed.scores[place]), 6),
                 cosine=cosines[place],
+                alignment=weighed.alignments.get(place),
                 place=places.get(place),
                 dropped="budget" if candidate.chunk_id in unread else dropped,
                 by=None if by is None else chunks[by],

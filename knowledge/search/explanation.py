@@ -41,6 +41,7 @@ class ConsideredChunk:
     standings: tuple[Standing, ...]
     score: float  # fused; of what a filter kept out, the score it would have had
     cosine: float | None
+    alignment: float | None = None  # token by token, -1 to 1; None: its tokens were not read
     place: int | None = None  # in the results, from 1; None when it is none
     dropped: Reason | None = None
     by: int | None = None  # the chunk in whose favour it was dropped

@@ -6,7 +6,7 @@ results.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 
 import numpy as np
@@ -49,6 +49,8 @@ class WeighedChunks:
     levels: dict[str, Scores]
     scores: Scores  # fused, of each chunk
     spaces: list[Space]
+    # Of the chunks whose tokens were read, by place: see `reranker.alignment`.
+    alignments: Mapping[int, float] = field(default_factory=dict)
 
     def best(self) -> list[int]:
         """Return the places of the chunks, best first."""

@@ -70,6 +70,7 @@ def ask(
     *,
     where: Scope | None = None,
     limit: int = 8,
+    reads: bool = False,
     explain: bool = False,
 ) -> SearchResult:
     """Return what is found for a text and the local model's vector."""
@@ -79,6 +80,7 @@ def ask(
         vectors,
         where or scope_of([]),
         limit=limit,
+        reads=reads,
         explain=explain,
         milliseconds={},
     )

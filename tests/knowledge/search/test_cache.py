@@ -69,7 +69,8 @@ def test_another_search_searches(ingested: Path, changes: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("SEARCH_MIN_HITS", 3), ("MMR_LAMBDA", 0.2), ("SEARCH_FETCH_K", 9)]
+    ("name", "value"),
+    [("SEARCH_MIN_HITS", 3), ("MMR_LAMBDA", 0.2), ("SEARCH_FETCH_K", 9), ("SEARCH_RERANK", 2)],
 )
 def test_other_settings_search_anew(
     ingested: Path, settings: Settings, name: str, value: float
