@@ -25,6 +25,7 @@ from knowledge.models import Collection
 from knowledge.search import keyword, search_with_vectors, vector
 from knowledge.search.explanation import Wording
 from knowledge.search.levels import LIMIT
+from knowledge.search.reranker import aligned
 from knowledge.search.scope import Scope, scope_of
 from knowledge.search.vector_indexes import INDEX_KINDS, IndexKind
 
@@ -102,6 +103,7 @@ def ask(questions: Questions, progress: Progress) -> Figures:
         "fused_to_counting": round(figures["fused"]["p50"] / figures["counting_ms"], 3),
     }
     figures["embedding_ms"] = embedding(texts)
+    figures["reading_ms"] = reading(texts, questions.sources[: settings.SEARCH_RERANK])
     figures["postings_bytes_per_chunk"] = round(postings_bytes() / scope.chunks)
     return figures
 
@@ -162,6 +164,12 @@ def embedding(texts: Sequence[str]) -> float:
     return round(median(timed(lambda n: LOCAL.encode([texts[n]]), n) for n in range(20)), 2)
 
 
+def reading(texts: Sequence[str], passages: Sequence[str]) -> float:
+    """Return the milliseconds it takes to read as many passages as a search does."""
+    aligned("The first one loads the model.", passages)
+    return round(median(timed(lambda n: aligned(texts[n], passages), n) for n in range(20)), 2)
+
+
 def postings_bytes() -> int:
     """Return the bytes of the postings and what is counted of them, indexes included."""
     with connection.cursor() as cursor:
@@ -183,5 +191,6 @@ def table(figures: dict[str, Any]) -> Table:
     rows.add_section()
     rows.add_row("exact search", str(figures["exact_ms"]), "", "1.0")
     rows.add_row("embedding a question", str(figures["embedding_ms"]), "", "")
+    rows.add_row("reading the best, token by token", str(figures["reading_ms"]), "", "")
     rows.add_row("counting to a million", str(figures["counting_ms"]), "", "")
     return rows

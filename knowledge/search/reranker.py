@@ -5,6 +5,7 @@ the question asks only its tokens tell, and to read those takes too long for mor
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -44,14 +45,11 @@ def reranked(question: str, weighed: WeighedChunks) -> WeighedChunks:
     if not texts:
         return weighed
     try:
-        (asked,) = token_states([question], kind="question")
-        read = token_states([*texts.values()], kind="passage")
+        read = aligned(question, [*texts.values()])
     except EmbeddingUnavailable as error:
         log.warning("what search found was not read once more: %s", error)
         return weighed
-    alignments = {
-        place: alignment(asked, states) for place, states in zip(texts, read, strict=True)
-    }
+    alignments = dict(zip(texts, read, strict=True))
     worst, scores = min(alignments.values()), weighed.scores.copy()
     for place, each in alignments.items():
         scores[place] += WEIGHT * max(float(weighed.scores.max()), 0.0) * (each - worst)
@@ -62,6 +60,12 @@ def shown(candidate: Candidate) -> str:
     """Return the text that is read: below its title and headings."""
     headings = [candidate.title, *(each for each in candidate.path if each != candidate.title)]
     return "\n".join(filter(None, [" ".join(filter(None, headings)), candidate.text]))
+
+
+def aligned(question: str, passages: Sequence[str]) -> list[float]:
+    """Return the alignment of each passage. Raises EmbeddingUnavailable."""
+    (asked,) = token_states([question], kind="question")
+    return [alignment(asked, states) for states in token_states(passages, kind="passage")]
 
 
 def alignment(question: Vectors, passage: Vectors) -> float:
