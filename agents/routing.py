@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 
 from agents.analysis.shapes import Plan, Request
-from agents.attributes import DECLINING_REASONS, RefundForm
+from agents.attributes import DECLINING_REASONS, Reason, RefundForm
 from agents.decision import ANSWER, Decision, Payload, Stage, clarify, end, send
 from agents.names import Role, Route, Status
 from agents.support.dialogue.replies import answers
@@ -33,21 +33,29 @@ CLEARLY_LESS = 0.3
 EXHAUSTED = frozenset({"budget", "time"})
 # What search says of what it found when the collection answers the question.
 ANSWERED = ("excellent", "good")
+# From here on search is surer than not, and what it found counts as the answer, as in the response.
+LIKELY = 0.5
 
 
 def _decline(payload: Payload) -> Decision | None:
     """Decline what is clearly unsafe, and what is only suspected unless the documents answer it.
 
     They do where search finds that they do, and every word of the question stands in them: they
-    speak of a guest and of tea, and of poisoning nobody. A customer in anger is served, too: no
-    tool of billing reaches what is another's.
+    speak of a guest and of tea, and of poisoning nobody. A long post always has a word that they
+    lack; where all it may want is to give Docent orders, it is enough that search is surer than
+    not, for a quotation obeys nobody. A customer in anger is served, too: no tool of billing
+    reaches what is another's.
     """
-    suspected = payload.get("guardrails_verdict") == "suspected"
-    absent = (payload.get("search_stats") or {}).get("absent")
-    answered = payload.get("search_quality") in ANSWERED and not absent
-    if suspected and (answered or _is_billing(payload)):
-        return None
-    return clarify(payload, Role.GUARDRAILS)
+    request = clarify(payload, Role.GUARDRAILS)
+    if not request or payload.get("guardrails_verdict") != "suspected":
+        return request
+    stats = payload.get("search_stats") or {}
+    sure = (stats.get("certainty") or 0.0) >= LIKELY
+    harmless = not stats.get("absent") or (
+        sure and request.notes["clarification_reason"] == Reason.SYSTEM_ABUSE
+    )
+    answered = payload.get("search_quality") in ANSWERED and harmless
+    return None if answered or _is_billing(payload) else request
 
 
 def start(payload: Payload) -> Decision:

@@ -44,8 +44,10 @@ MEDIUM = {
     Reason.INAPPROPRIATE: 3.5,
 }
 STRICTNESS = {"low": 1.0, "medium": 0.0, "high": -1.0}
-# So far beyond that it is clear, whatever search finds.
-CLEARLY = 2.0
+# So far beyond that it is clear, whatever search finds. Of 3,553 questions and posts of users of
+# software (TechQA, five products, headings of manuals made questions) none lies there, and five
+# from 2 on; of those that Tensor Trust's players wrote .59, of deepset's injections .19.
+CLEARLY = 3.0
 # So far beyond it, at any strictness, it is declined even if a model lets it pass, which may have
 # been talked into that: of 13,469 harmless texts (XSTest, NotInject, OKTest, banking77, titles of
 # Stack Overflow, questions to Ask Ubuntu, to a shop and about products, e-mails) one lies there.

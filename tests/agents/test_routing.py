@@ -281,6 +281,29 @@ def test_what_is_suspected_is_declined_when_the_documents_do_not_answer_it(
         assert decision.notes[name] is None
 
 
+@pytest.mark.parametrize(
+    ("reason", "certainty", "is_declined"),
+    [
+        ("system_abuse", 0.5, False),
+        ("system_abuse", 0.49, True),
+        ("system_abuse", None, True),
+        ("harmful_content", 0.9, True),
+        ("inappropriate", 0.9, True),
+    ],
+)
+def test_a_word_that_is_nowhere_declines_what_may_do_harm_and_a_doubtful_find(
+    reason: str, certainty: float | None, is_declined: bool
+) -> None:
+    decision = after(
+        Stage.SEARCH,
+        clarification_requests={Role.GUARDRAILS.value: asked(reason)},
+        guardrails_verdict="suspected",
+        search_quality="good",
+        search_stats={"absent": ["abend"], "certainty": certainty},
+    )
+    assert (decision.to == (Role.CLARIFICATION,)) is is_declined
+
+
 def test_evidence_overrules_suspicion_but_not_a_question_to_the_user() -> None:
     requests = {Role.GUARDRAILS.value: asked("harmful_content"), Role.ROUTER.value: asked()}
     notes = after(
