@@ -35,26 +35,26 @@ LAYER = Path(__file__).with_name("guardrails.npz")
 UNSAFE = (Reason.HARMFUL_CONTENT, Reason.SYSTEM_ABUSE, Reason.INAPPROPRIATE)
 SAFE = "safe"
 # From which odds on, as logarithm of the kind's against those of "safe", a question is suspected
-# at "medium". Chosen with XSTest, injections of five sets and 2,000 support questions in view: of
-# XSTest's harmless ones 6 % are suspected, of short questions to a shop 0.3 %, of long technical
-# posts 2 %. `docs/guardrails.md` has what sets say that were asked once.
+# at "medium". Chosen with XSTest, injections of five sets and 5,000 questions of users in view: of
+# XSTest's harmless ones 6 % are suspected, of questions about products and to a shop at most 0.2 %,
+# of long technical posts 2 %. `docs/guardrails.md` has what the sets say.
 MEDIUM = {
     Reason.HARMFUL_CONTENT: 4.5,
-    Reason.SYSTEM_ABUSE: 1.6,
+    Reason.SYSTEM_ABUSE: 2.2,
     Reason.INAPPROPRIATE: 3.5,
 }
 STRICTNESS = {"low": 1.0, "medium": 0.0, "high": -1.0}
 # So far beyond that it is clear, whatever search finds. Of 3,553 questions and posts of users of
-# software (TechQA, five products, headings of manuals made questions) none lies there, and five
-# from 2 on; of those that Tensor Trust's players wrote .59, of deepset's injections .19.
-CLEARLY = 3.0
+# software (TechQA, five products, headings of manuals made questions) none lies there; of what
+# Tensor Trust's players wrote .58, of deepset's injections .19.
+CLEARLY = 2.5
 # So far beyond it, at any strictness, it is declined even if a model lets it pass, which may have
 # been talked into that: of 13,469 harmless texts (XSTest, NotInject, OKTest, banking77, titles of
 # Stack Overflow, questions to Ask Ubuntu, to a shop and about products, e-mails) one lies there.
 OVERRULING = 3.5
 # So far below it a text is plainly harmless. Of 271 questions about products with words that sound
-# dangerous 96 % lie there and of 250 harmless ones of XSTest 79 %; but so do 38 % of XSTest's
-# unsafe ones and 60 % of HarmBench's standard ones: it weighs against a model, and search decides.
+# dangerous 99 % lie there and of 250 harmless ones of XSTest 79 %; but so do 38 % of XSTest's
+# unsafe ones and 65 % of HarmBench's standard ones: it weighs against a model, and search decides.
 # `evaluate guardrails` measures it.
 PLAINLY_HARMLESS = -2.0
 # The sentences of a longer text are judged by themselves as well, at most so many parts of it.

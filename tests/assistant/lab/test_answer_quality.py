@@ -132,6 +132,23 @@ def test_the_documentation_counts_the_replies_to_situations_that_were_judged() -
         assert sentence in page
 
 
+def test_the_documentation_counts_the_replies_to_paraphrases_that_were_judged() -> None:
+    path = Path(__file__).with_name("judged_paraphrases.jsonl")
+    replies = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    able = [each for each in replies if each["answerable"]]
+    judged = Counter(each["judged"] for each in able)
+    hedged = sum(each["judged"] == "right" and each["kind"] == "closest" for each in able)
+    page = (settings.BASE_DIR / "docs" / "operating.md").read_text("utf-8")
+    for sentence in (
+        f"{len(replies)} questions in words that are not the pages'",
+        f"of {len(able)} that the pages answer {judged['right']} are right ({hedged} of",
+        f"{judged['partly']} partly, {judged['closest']} a place that does not help",
+        f"{judged['wrong']} wrong and looks right, {judged['needless']} questions needless",
+        f"and {judged['declined']} was declined",
+    ):
+        assert sentence in page
+
+
 def judged_with_a_model() -> list[dict[str, Any]]:
     lines = Path(__file__).with_name("judged_model_replies.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]
