@@ -63,14 +63,13 @@ def search(
     is a second wording that counts beside the first. `languages` are tags like "de"; `audience` is
     one that documents name, and those that name none are for all. `documents` are the ids of those
     that may be found; none means all. `weights` is what each level counts, for who wants one of
-    them alone: see `levels.WEIGHTS`. `spoken` is the language the question is in, where that is
-    known: see `languages.across`. `reads` has the best chunks read token by token, which takes
-    ten times as long: who asks hundreds of questions does without. Where the embedding model fails
-    only words are compared, and `error` of the result says so. `explain` adds what was considered,
-    and takes longer. `reuse` names an owner: it takes what an equal search of theirs found in the
-    last CACHE_SEARCH_SECONDS, unless something changed since. A word that no document has may be
-    searched for as what it was meant to be; `corrected` of the statistics says so.
-    Raises UnknownCollection.
+    them alone: see `levels.WEIGHTS`. `spoken` is the language the question is in, where known: see
+    `languages.across`. `reads` has the best chunks read token by token, which takes ten times as
+    long. Where the embedding model fails only words are compared, and `error` of the result says
+    so. `explain` adds what was considered, and takes longer. `reuse` names an owner: it takes what
+    an equal search of theirs found in the last CACHE_SEARCH_SECONDS, unless something changed
+    since. A word that no document has may be searched for as what it was meant to be; `corrected`
+    of the statistics says so. Raises UnknownCollection.
     """
     milliseconds: Milliseconds = {}
     with timed(milliseconds, "scope"):
@@ -85,12 +84,10 @@ def search(
     if wordings and settings.SEARCH_EXPANSION != expansion.OFF:
         wordings, expansion_note = expansion.expand(wordings, scope)
     count = limit or settings.SEARCH_RESULTS_LIMIT
-    is_usual = weights is WEIGHTS
-    is_kept = reuse and is_usual and reads and not explain
-    key = cache.cache_key(wordings, scope, count, reuse) if is_kept else ""
+    reads = reads and weights is WEIGHTS
+    key = cache.cache_key(wordings, scope, count, reuse) if reuse and reads and not explain else ""
     result = cache.get(key, milliseconds)
     if result is None:
-        reads = reads and is_usual
         result = _found(wordings, scope, count, weights, milliseconds, reads=reads, explain=explain)
         cache.put(key, result)
     notes = {"expansion": expansion_note, "corrected": replaced}

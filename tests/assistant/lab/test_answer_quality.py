@@ -115,16 +115,21 @@ def test_the_documentation_counts_the_replies_that_were_judged() -> None:
     assert f"{judged['wrong']} are wrong and look right" in page
 
 
-def test_the_documentation_counts_the_replies_to_situations_that_were_judged() -> None:
-    path = Path(__file__).with_name("judged_situations.jsonl")
+def counted(name: str) -> tuple[Counter[str], int, int, str]:
+    """Return judgements of what is answerable, its hedged right ones, all questions, the page."""
+    path = Path(__file__).with_name(name)
     replies = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     able = [each for each in replies if each["answerable"]]
-    judged = Counter(each["judged"] for each in able)
     hedged = sum(each["judged"] == "right" and each["kind"] == "closest" for each in able)
     page = (settings.BASE_DIR / "docs" / "operating.md").read_text("utf-8")
+    return Counter(each["judged"] for each in able), hedged, len(replies), page
+
+
+def test_the_documentation_counts_the_replies_to_situations_that_were_judged() -> None:
+    judged, hedged, asked, page = counted("judged_situations.jsonl")
     for sentence in (
-        f"{len(replies)} questions that tell of a situation",
-        f"of {len(able)} that the pages answer {judged['right'] - hedged} are right",
+        f"{asked} questions that tell of a situation",
+        f"of {judged.total()} that the pages answer {judged['right'] - hedged} are right",
         f"{hedged} are the right place but called only the closest, {judged['partly']} partly",
         f"{judged['closest']} a place that does not help",
         f"{judged['wrong']} wrong and look right, and {judged['needless']} questions needless",
@@ -133,15 +138,10 @@ def test_the_documentation_counts_the_replies_to_situations_that_were_judged() -
 
 
 def test_the_documentation_counts_the_replies_to_paraphrases_that_were_judged() -> None:
-    path = Path(__file__).with_name("judged_paraphrases.jsonl")
-    replies = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    able = [each for each in replies if each["answerable"]]
-    judged = Counter(each["judged"] for each in able)
-    hedged = sum(each["judged"] == "right" and each["kind"] == "closest" for each in able)
-    page = (settings.BASE_DIR / "docs" / "operating.md").read_text("utf-8")
+    judged, hedged, asked, page = counted("judged_paraphrases.jsonl")
     for sentence in (
-        f"{len(replies)} questions in words that are not the pages'",
-        f"of {len(able)} that the pages answer {judged['right']} are right ({hedged} of",
+        f"{asked} questions in words that are not the pages'",
+        f"of {judged.total()} that the pages answer {judged['right']} are right ({hedged} of",
         f"{judged['partly']} partly, {judged['closest']} a place that does not help",
         f"{judged['wrong']} wrong and looks right, {judged['needless']} questions needless",
         f"and {judged['declined']} was declined",
