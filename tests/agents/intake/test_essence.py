@@ -346,11 +346,24 @@ def test_a_wish_for_a_language_can_be_taken_back(text: str) -> None:
         ("Antworte bitte auf Französisch", "fr"),
         ("отвечай по-английски", "en"),
         ("请用中文回答", "zh"),
+        ("switch back to English", "en"),
     ],
 )
 def test_a_wish_for_a_language_is_remembered(text: str, language: str) -> None:
     writes = understood(text, history=TEAM, topic="team member")
     assert writes["memory_updates"]["language_preference"] == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Can I switch the dashboard of our website to German?",
+        "How can we answer customers in French?",
+        "Where can I write the labels in Spanish?",
+    ],
+)
+def test_a_question_about_a_product_in_a_language_is_no_wish_for_that_language(text: str) -> None:
+    assert understood(text)["memory_updates"].get("language_preference") is None
 
 
 def test_harmful_wording_is_neither_softened_nor_obeyed() -> None:
