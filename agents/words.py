@@ -226,7 +226,7 @@ class Phrase(StrEnum):
     SOURCES = "Sources:"
     VERSION = "version {number}"
     QUOTED = "The documents say, quoted in their own language:"
-    CLOSEST = "This may not answer your question, but it is the closest place in the documents:"
+    CLOSEST = "This may not answer your question, but nothing in the documents comes closer:"
     CLOSEST_WITHOUT = (
         "This is the closest place in the documents, but it may leave something open ({missing}):"
     )

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from agents.attributes import SourceReference
-from agents.documentation.extraction import quotation
+from agents.documentation.extraction import quotations
 from agents.names import Status
 from conversations.answers import answer_html, quote_html, reply
 from conversations.api import Reply
@@ -56,8 +56,7 @@ def test_the_marker_of_a_quoted_table_is_no_row_of_it() -> None:
     rows = "- Plan: Small; Seats: 3; Price: 9\n- Plan: Large; Seats: 30; Price: 90"
     place = {name: value for name, value in factories.CITATION.items() if name in PLACE}
     reference = SourceReference(**place, text=rows)
-    found = quotation("What does the large plan cost?", [reference], ())
-    assert found is not None
+    (found,) = quotations("What does the large plan cost?", [reference], ())
     assert answer_html(found.markdown(), ["C1"]).endswith(f"</table>\n<p>{LINKED}</p>\n")
     terminal = Console(width=60, file=StringIO(), record=True)
     terminal.print(Markdown(found.markdown()))

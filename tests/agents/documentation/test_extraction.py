@@ -3,7 +3,7 @@
 import pytest
 
 from agents.attributes import SourceReference
-from agents.documentation.extraction import Quotation, blocks_of, quotation
+from agents.documentation.extraction import Quotation, blocks_of, quotations
 from tests.agents.passages import CLEANING
 
 FIELDS = {
@@ -30,8 +30,7 @@ def reference(text: str, marker: str = "C1") -> SourceReference:
 
 def quoted(question: str, *texts: str, notes: tuple[str, ...] = ()) -> Quotation:
     references = [reference(text, f"C{number}") for number, text in enumerate(texts, start=1)]
-    found = quotation(question, references, notes)
-    assert found is not None
+    (found,) = quotations(question, references, notes)
     return found
 
 
@@ -39,6 +38,38 @@ def test_short_place_is_quoted_whole_with_one_marker() -> None:
     text = "Rinse the pot with hot water.\n\nSoap spoils the taste, so leave it out."
     answer = quoted("May I use soap?", text).markdown()
     assert answer == f"{text} [C1]"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "markers"),
+    [
+        (
+            "Rinse the pot with hot water after each use.",
+            "Soap spoils the taste of the tea for weeks.",
+            "12",
+        ),
+        ("Rinse the pot with hot water after each use.", FILLER, "12"),
+        (FILLER, "Soap spoils the taste of the tea for weeks.", "12"),
+        (FILLER + "\n\n" + FILLER, "Rinse the pot.", "1"),  # too short to say anything
+        ("Rinse the pot with hot water. Soap spoils the tea.", "Soap spoils the tea.", "1"),
+    ],
+)
+def test_a_second_place_is_quoted_where_it_adds_something_and_there_is_room(
+    first: str, second: str, markers: str
+) -> None:
+    references = [reference(first, "C1"), reference(second, "C2")]
+    found = quotations("May I use soap for the pot?", references, (), may_add=True)
+    assert "".join(each.reference.marker[1] for each in found) == markers
+    assert sum(each.size for each in found) <= 180
+
+
+@pytest.mark.parametrize("note", ["brief", "2 sentences", "detailed"])
+def test_who_wishes_for_a_length_gets_one_place(note: str) -> None:
+    references = [
+        reference(CLEANING, "C1"),
+        reference("Soap spoils the taste of the tea for weeks.", "C2"),
+    ]
+    assert len(quotations("May I use soap?", references, (note,), may_add=True)) == 1
 
 
 def test_steps_are_quoted_to_the_last_though_they_are_longer_than_an_answer() -> None:
@@ -118,7 +149,7 @@ def test_place_without_a_sentence_is_passed_over() -> None:
 
 
 def test_nothing_is_quoted_of_titles_alone() -> None:
-    assert quotation("How do I clean it?", [reference("# Cleaning\n\n## More")], ()) is None
+    assert quotations("How do I clean it?", [reference("# Cleaning\n\n## More")], ()) == []
 
 
 def test_rules_between_paragraphs_are_not_quoted() -> None:

@@ -29,14 +29,39 @@ def test_steps_stay_together_in_order_with_their_lead_in() -> None:
     assert [line[:2] for line in lines[lead + 1 : lead + 4]] == ["1.", "2.", "3."]
 
 
-def test_a_quoted_place_carries_one_marker() -> None:
-    writes = answered("How do I descale the machine?")
+def test_a_place_that_search_is_sure_of_stands_alone_with_one_marker() -> None:
+    writes = answered("How do I descale the machine?", search_stats={"certainty": 0.8})
     assert re.findall(r"\[(C\d+)\]", body(writes)) == ["C1"]
     assert writes["answer_form"] == "quoted"
 
 
+def test_below_a_place_that_search_is_not_sure_of_the_next_one_stands_with_its_own_title() -> None:
+    writes = answered("How do I descale the machine?", search_stats={"certainty": 0.7})
+    first, second = (each["section"] or each["title"] for each in writes["sources_used"])
+    assert re.findall(r"\[(C\d+)\]", body(writes)) == ["C1", "C2"]
+    assert re.findall(r"(?m)^\*\*(.+)\*\*$", body(writes)) == [f"Care > {first}", second]
+    assert [each["marker"] for each in writes["citations_used"]] == ["C1", "C2"]
+    assert {each["citation_status"] for each in writes["citations_used"]} == {"verified"}
+    assert not {first, second} & {title.split(" > ")[-1] for title in writes["suggested_actions"]}
+
+
+def test_a_name_that_the_next_place_has_is_not_said_to_be_missing() -> None:
+    question = "What does the warranty cover after 2 years, in Canada?"
+    canada = PASSAGES[1] | {
+        "text": "In Canada the warranty covers parts and work for 2 years.",
+        "chunk_id": 77,
+        "section": "Canada",
+    }
+    writes = answered(
+        question, search_results=[PASSAGES[1], canada, PASSAGES[0]], search_stats={"certainty": 0.7}
+    )
+    assert writes["answer_form"] == "closest"
+    assert "In Canada the warranty" in writes["response"]
+    assert "do not mention" not in writes["response"]
+
+
 def test_further_places_are_named_but_not_quoted() -> None:
-    writes = answered("How do I descale the machine?")
+    writes = answered("How do I descale the machine?", search_stats={"certainty": 0.8})
     assert 1 <= len(writes["suggested_actions"]) <= 2
     assert not any("Descaling" in title for title in writes["suggested_actions"])
 
@@ -46,7 +71,7 @@ def test_a_place_that_may_not_answer_is_called_the_closest(certainty: float, for
     writes = answered("How do I descale the machine?", search_stats={"certainty": certainty})
     assert writes["answer_form"] == form
     assert writes["generation_confidence"] == certainty
-    assert ("closest place" in writes["response"]) == (form == "closest")
+    assert ("nothing in the documents comes closer" in writes["response"]) == (form == "closest")
 
 
 def test_a_place_without_the_name_asked_for_is_only_the_closest_and_says_which() -> None:
