@@ -47,9 +47,9 @@ CUT = "The answer was cut at its limit of tokens; raise RESPONSE_MAX_TOKENS."
 # the first places of 870 questions with .5 and more, .81 answered, of those with less than .1 .25,
 # and .13 of 220 everyday questions to five collections have more than that.
 ANSWERS, HOPELESS = 0.5, 0.1
-# From here on one place is enough. Of 141 questions to the pages of four products 46 had as much,
-# and 35 of those first places held the answer; of 48 between ANSWERS and this 29 did, and of two
-# places together 42.
+# From here on one place is enough: of 141 questions to the pages of four products 46 had as much,
+# and 35 of those first places held the answer. Of 48 between ANSWERS and this 29 did, and of two
+# places together 42. Below ANSWERS three are quoted.
 SURE = 0.8
 # A longer question tells a story, with names that its answer need not have. Of 81 shorter ones 15
 # named what the first place lacks, and 3 of those places were right; of 400 longer ones .63 did,
@@ -146,14 +146,12 @@ def _material(view: Assignment) -> list[Block]:
 @answer.without_model
 def quote(view: Assignment) -> Writes:
     """Quote the place that answers, or the closest there is; ask when nothing comes near."""
-    return _place(view, may_add=_certainty(view) < SURE)
+    certainty = _certainty(view)
+    return _place(view, places=1 if certainty >= SURE else 2 if certainty >= ANSWERS else 3)
 
 
-def _place(view: Assignment, missed: Refusal | None = None, *, may_add: bool = False) -> Writes:
-    """The place that search put first, with what a model that was asked `missed` in it.
-
-    `may_add`: the next place stands below.
-    """
+def _place(view: Assignment, missed: Refusal | None = None, *, places: int = 1) -> Writes:
+    """The `places` that search put first, with what a model that was asked `missed` in them."""
     references = [r for r in view.source_references if not _doubted(r, view.quality_analysis)]
     certainty = _certainty(view)
     is_foreign = bool(view.search_stats.get("is_foreign"))
@@ -161,7 +159,7 @@ def _place(view: Assignment, missed: Refusal | None = None, *, may_add: bool = F
         view.canonical_question,
         references,
         view.response_notes,
-        may_add=may_add,
+        places=places,
         is_foreign=is_foreign,
     )
     if not quoted or certainty < HOPELESS:

@@ -58,9 +58,17 @@ def test_a_second_place_is_quoted_where_it_adds_something_and_there_is_room(
     first: str, second: str, markers: str
 ) -> None:
     references = [reference(first, "C1"), reference(second, "C2")]
-    found = quotations("May I use soap for the pot?", references, (), may_add=True)
+    found = quotations("May I use soap for the pot?", references, (), places=2)
     assert "".join(each.reference.marker[1] for each in found) == markers
     assert sum(each.size for each in found) <= 180
+
+
+def test_of_three_places_none_takes_the_room_of_the_others() -> None:
+    texts = [FILLER, FILLER.replace("Paragraph", "Section"), CLEANING]
+    references = [reference(text, f"C{number}") for number, text in enumerate(texts, start=1)]
+    found = quotations("May I use soap for the pot?", references, (), places=3)
+    assert [each.reference.marker for each in found] == ["C1", "C2", "C3"]
+    assert all(each.size <= 100 for each in found)
 
 
 @pytest.mark.parametrize("note", ["brief", "2 sentences", "detailed"])
@@ -69,7 +77,7 @@ def test_who_wishes_for_a_length_gets_one_place(note: str) -> None:
         reference(CLEANING, "C1"),
         reference("Soap spoils the taste of the tea for weeks.", "C2"),
     ]
-    assert len(quotations("May I use soap?", references, (note,), may_add=True)) == 1
+    assert len(quotations("May I use soap?", references, (note,), places=2)) == 1
 
 
 def test_steps_are_quoted_to_the_last_though_they_are_longer_than_an_answer() -> None:
