@@ -186,5 +186,35 @@ def test_long_section_goes_on_from_the_passage(tmp_path: Path) -> None:
     assert len(middle.text) < len(text) <= 3000
 
 
+def texts_of(tmp_path: Path, content: str) -> dict[str, str]:
+    """The whole section of each passage of a page, by how the passage begins."""
+    page = tmp_path / "page.md"
+    page.write_text(content, encoding="utf-8")
+    ingestion.ingest(ingestion.find([page]), collection="engine")
+    begins = {chunk.pk: chunk.text[:9] for chunk in Chunk.objects.all()}
+    return {begins[pk]: text for pk, text in whole_sections(list(begins), 3000).items()}
+
+
+@pytest.mark.parametrize("level", ["##", "###", "####", "#####"])
+def test_a_section_that_only_leads_to_those_below_it_has_them_behind_it(
+    tmp_path: Path, level: str
+) -> None:
+    above = "\n\n".join("#" * depth + f" Part {depth}" for depth in range(1, len(level)))
+    ways = [
+        f"{number}. {' '.join(f'Turn the key {number}.' for _ in range(60))}" for number in (1, 2)
+    ]
+    content = (
+        f"{above}\n\n{level} Leaving\n\nYou leave in two ways.\n\n"
+        f"{level}# By the door\n\nDoor way. {ways[0]}\n\n"
+        f"{level}# By the gate\n\nGate way. {ways[1]}\n\n"
+        f"{level} Coming\n\nCome back. {ways[1]}"
+    )
+    texts = texts_of(tmp_path, content)
+    leading = texts["You leave"]
+    assert leading.startswith("You leave in two ways.\n\n**By the door**\n\nDoor way.")
+    assert "Come back." not in leading
+    assert "**By the gate**" not in texts["Door way."]
+
+
 def test_surroundings_of_a_deleted_passage_are_left_out() -> None:
     assert whole_sections([404], 3000) == {}
