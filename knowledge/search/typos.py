@@ -23,6 +23,8 @@ from knowledge.search.sql import array_literal, rows
 
 # Words of letters alone that stand by themselves: no part of an address, a path, a name in code.
 WORD = re.compile(r"(?<![\w./\\@#$`:'\u2019-])[^\W\d_]+(?![\w/\\@#$`]|[.:'\u2019-]\w)")
+# Has a capital though no sentence begins with it.
+NAME = re.compile(r"(?<=[\w,;] )[^\W\d_]+")
 # A word of three letters is one slip away from too many others.
 SHORTEST = 4
 # More words than this part unknown: the question is in another language. Two words tell nothing.
@@ -92,8 +94,9 @@ def corrections(text: str, scope: Scope) -> dict[str, str]:
     if len(text_words) > FEW_WORDS and len(unknown) > MOST_UNKNOWN * len(text_words):
         return {}
     shouted = {word.casefold() for word in WORD.findall(text) if word.isupper()}
+    names = {word.casefold() for word in NAME.findall(text) if word[0].isupper()}
     slips = {
-        word: slips_of(word)
+        word: with_its_initial(word, slips_of(word)) if word in names else slips_of(word)
         for word in unknown
         if len(word) >= SHORTEST and word not in shouted and not is_common(known[word])
     }
@@ -193,6 +196,11 @@ def slips_of(word: str) -> dict[str, float]:
             add(before + after[1] + after[0] + after[2:], SWAPPED, place)
     found.pop(word, None)
     return found
+
+
+def with_its_initial(word: str, slips: Mapping[str, float]) -> dict[str, float]:
+    """Return the slips that leave the first letter, which nobody misses in a name."""
+    return {other: worth for other, worth in slips.items() if other[:1] == word[0]}
 
 
 def is_common(word: KnownWord) -> bool:

@@ -40,6 +40,7 @@ def found(text: str) -> dict[str, str]:
         ("how do I remove a secert", {"secert": "secret"}),
         ("Machne", {"machne": "machine"}),
         ("how do I depoly the app?", {"depoly": "deploy"}),
+        ("how do I start the Machne?", {"machne": "machine"}),
     ],
 )
 def test_a_slip_is_put_right(text: str, expected: dict[str, str]) -> None:
@@ -52,6 +53,7 @@ def test_a_slip_is_put_right(text: str, expected: dict[str, str]) -> None:
         "how do I remove a secret",
         "does it check whether it complies",  # one swap from "compiles", and a word of its own
         "how do I set MACHNE",  # shouted: a name or a code
+        "can I bring it over from Recret",  # a name, and nobody misses the first letter of one
         "what is machne_id",
         "open https://machne.example/machne",
         "`machne`",
