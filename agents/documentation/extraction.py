@@ -275,8 +275,8 @@ def _items(
 def _window(blocks: Sequence[Block], begin: int, end: int, most: int) -> list[Block]:
     """The blocks from `begin` on within so many words; those up to `end` in any case.
 
-    At the end of the place what stands before them fills the room. Nothing ends with what only
-    leads to something.
+    A paragraph too long for what is left begins there. At the end of the place what stands before
+    fills the room. Nothing ends with what only leads to something.
     """
     room = most - _size(blocks[begin:end])
     if room < 0:
@@ -288,6 +288,8 @@ def _window(blocks: Sequence[Block], begin: int, end: int, most: int) -> list[Bl
     end = max([end, *(each.stop for each in _procedures(blocks) if end - 1 in each)])
     if end == len(blocks):
         begin = _earlier(blocks, begin, room)
+    elif blocks[end].kind == "prose" and (part := _short(blocks[end], room)).size <= room:
+        return [*blocks[begin:end], part]
     while end - begin > 1 and blocks[end - 1].leads:
         end -= 1
     return list(blocks[begin:end])

@@ -151,6 +151,15 @@ def test_list_whose_items_have_a_colon_is_no_table() -> None:
     assert "|" not in quoted("What comes then?", text).markdown()
 
 
+def test_a_paragraph_too_long_for_the_room_that_is_left_begins_in_it() -> None:
+    long = " ".join(f"The meter counts part {count} of the water in drops." for count in range(40))
+    text = f"The water report sums up what the pot took.\n\n{long}\n\n{FILLER}"
+    answer = quoted("What does the water report sum up?", text)
+    assert "part 3 of the water in drops." in answer.markdown()
+    assert answer.markdown().endswith("in drops. [C1]")
+    assert 120 <= answer.size <= 150
+
+
 def test_place_without_a_sentence_is_passed_over() -> None:
     answer = quoted("How do I clean it?", "**Cleaning**\n\n- See also", CLEANING)
     assert answer.reference.marker == "C2"
