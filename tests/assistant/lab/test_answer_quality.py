@@ -149,6 +149,18 @@ def test_the_documentation_counts_the_replies_to_paraphrases_that_were_judged() 
         assert sentence in page
 
 
+def test_the_documentation_counts_the_replies_about_a_product_nobody_had_looked_at() -> None:
+    judged, hedged, asked, page = counted("judged_strangers.jsonl")
+    for sentence in (
+        f"{asked} questions that a language model wrote from the pages as users",
+        f"of {judged.total()} that the pages answer {judged['right']} are right ({hedged} of",
+        f"{judged['closest']} a place that does not help and is called the closest",
+        f"{judged['wrong']} wrong and look right; nobody was asked back or declined",
+    ):
+        assert sentence in page
+    assert judged.keys() == {"right", "closest", "wrong"}
+
+
 def judged_with_a_model() -> list[dict[str, Any]]:
     lines = Path(__file__).with_name("judged_model_replies.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]
