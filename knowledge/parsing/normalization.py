@@ -251,6 +251,8 @@ BLOCKS = (
     "ul video"
 )
 LINES = frozenset(BLOCKS.split())
+# What editors and forges put there when nobody describes an image.
+UNDESCRIBED = frozenset({"alt text", "alt", "image", "img"})
 
 
 def without_inline_markup(text: str, *, mdx: bool) -> str:
@@ -270,7 +272,7 @@ def inline_text(match: re.Match[str], *, mdx: bool) -> str:
     if match["code"]:
         return match[0]
     if match["alt"] is not None:
-        return match["alt"]
+        return "" if match["alt"].strip().casefold() in UNDESCRIBED else match["alt"]
     if match["entity"]:
         return html.unescape(match["entity"])
     if match["link"]:

@@ -17,6 +17,7 @@ from knowledge.parsing.normalization import block_tokens, is_plain, normalise
         ("See [the site](https://example.com/a(1)).", "See [the site](https://example.com/a(1))."),
         ("[text][ref]\n\n[ref]: page.md 'T'", "text"),
         ("![a chart](chart.png)", "a chart"),
+        ("Press it: ![alt text](chart.png)\n\n![Image](a.png)\n\nWait.", "Press it:\n\nWait."),
         ("[![badge](b.svg)](page.md)", "badge"),
         ("a <!-- no\n\nnever --> b", "a  b"),
         ("`<!-- shown -->`", "`<!-- shown -->`"),
