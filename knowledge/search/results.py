@@ -222,8 +222,9 @@ def _leading_on(section: Section, text: str) -> str:
     for chunk in below.select_related("section").order_by("number")[:MOST_BELOW]:
         if len(text) > ENOUGH or not _is_below(chunk.section.path, section.path):
             break
-        heading = f"**{chunk.section.path[-1]}**\n\n" if chunk.section.path != path else ""
-        text, path = f"{text}\n\n{heading}{chunk.text}", chunk.section.path
+        goes_on = chunk.section.path == path
+        path = chunk.section.path
+        text = joined(text, chunk.text if goes_on else f"**{path[-1]}**\n\n{chunk.text}")
     return text
 
 
