@@ -22,6 +22,7 @@ from knowledge.parsing import Limits, Page
 from knowledge.parsing.parsed_page import MEGABYTE
 
 LENGTH = 8
+MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes; getrusage(2)
 
 
 def send(pipe: IO[bytes], body: bytes) -> None:
@@ -59,7 +60,7 @@ def main() -> None:
     requests, answers = take_pipes()
     confine(limits)
     sys.excepthook = partial(report_crash, answers)
-    send(answers, b"ready")
+    send(answers, json.dumps(peak_memory()).encode())
     while (task := receive(requests, BODY)) is not None:
         about, body = receive(requests, BODY), receive(requests, BODY)
         if about is None or body is None:
@@ -120,6 +121,15 @@ def report_crash(
         answers,
         EXHAUSTED if kind is MemoryError else outcome_without_pages("failed", kind.__name__),
     )
+
+
+def peak_memory() -> int:
+    """Return the most bytes that this process has had in memory.
+
+    What its parent had counts as well, from before it was another program: at the start that is
+    most of it.
+    """
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_UNIT
 
 
 def take_pipes() -> tuple[BinaryIO, BinaryIO]:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,7 +19,7 @@ from knowledge.errors import KnowledgeError, Unreadable
 from knowledge.parsing import Limits, Page
 from knowledge.parsing.parsed_page import MEGABYTE
 from knowledge.preparation import Prepared
-from knowledge.sandbox.child import receive, send
+from knowledge.sandbox.child import MAXRSS_UNIT, receive, send
 from knowledge.tokens import WINDOW
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +31,6 @@ PATIENCE = 10  # times the processor time that a file may take
 # No more threads may be started there, and each would reserve memory.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 NO_ANSWER = "the parser's answer is none"
-MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes; getrusage(2)
 
 
 class ParserUnavailable(KnowledgeError):
@@ -51,7 +49,6 @@ class Child:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.files_read = 0
-        self.memory_at_start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_UNIT
         try:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", COMMAND, json.dumps(asdict(limits))],
@@ -69,6 +66,7 @@ class Child:
         if greeting is None:
             self.end()
             raise ParserUnavailable
+        self.memory_at_start = int(greeting)
 
     @property
     def is_alive(self) -> bool:
@@ -133,7 +131,6 @@ class Child:
                 "(PARSE_SECONDS)"
             )
         ending = f"died of {Signals(-code).name}" if code < 0 else f"ended with status {code}"
-        # What the parent had in memory counts as the child's from before it was another program.
         memory_limit = max(self.limits.memory_mb * MEGABYTE / 2, self.memory_at_start)
         if code == -SIGABRT or used.ru_maxrss * MAXRSS_UNIT > memory_limit:
             ending += (

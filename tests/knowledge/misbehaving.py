@@ -8,7 +8,7 @@ import time
 from pathlib import PurePath
 
 from knowledge.parsing import Limits
-from knowledge.sandbox.child import limit_cpu_time, receive, send
+from knowledge.sandbox.child import limit_cpu_time, peak_memory, receive, send
 
 ANSWERS = {
     "garbage": b"\xff{",
@@ -22,7 +22,7 @@ ANSWERS = {
 def main() -> None:
     """Serve until told to misbehave for good."""
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
-    send(answers, b"ready")
+    send(answers, json.dumps(peak_memory()).encode())
     while receive(requests, 1 << 20) is not None:
         about = json.loads(receive(requests, 1 << 20) or b"{}")
         receive(requests, 1 << 20)

@@ -9,13 +9,16 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from threading import Timer
+from typing import Any
 
 import pytest
 
 from knowledge.errors import Unreadable
 from knowledge.parsing import Limits, Page
 from knowledge.preparation import prepare
+from knowledge.parsing.parsed_page import MEGABYTE
 from knowledge.sandbox import reader as sandbox
+from knowledge.sandbox.child import peak_memory
 from knowledge.sandbox.reader import ParserUnavailable, Reader
 from tests.knowledge.crafted import (
     HEAD,
@@ -148,6 +151,21 @@ def test_whatever_the_child_does_there_is_a_reason_and_a_new_child(
     assert refused(misbehaving, word, b"") == reason
     assert misbehaving.read("fine", b"")[0][0].content == "Words."
     assert child_of(misbehaving) != first
+
+
+def test_what_its_parent_has_in_memory_is_no_want_of_the_child(
+    misbehaving: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, ballast = subprocess.Popen, []
+
+    def start_when_larger(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+        before = peak_memory()
+        while peak_memory() <= before or peak_memory() < 600 * MEGABYTE:
+            ballast.append(b"x" * (16 * MEGABYTE))
+        return start(*args, **options)
+
+    monkeypatch.setattr(sandbox.subprocess, "Popen", start_when_larger)
+    assert refused(misbehaving, "crash", b"") == "reading it, the parser died of SIGSEGV"
 
 
 def test_a_child_that_neither_works_nor_answers_is_given_up_by_the_clock(
