@@ -15,8 +15,8 @@ import pytest
 
 from knowledge.errors import Unreadable
 from knowledge.parsing import Limits, Page
-from knowledge.preparation import prepare
 from knowledge.parsing.parsed_page import MEGABYTE
+from knowledge.preparation import prepare
 from knowledge.sandbox import reader as sandbox
 from knowledge.sandbox.child import peak_memory
 from knowledge.sandbox.reader import ParserUnavailable, Reader
