@@ -164,7 +164,7 @@ def test_what_its_parent_has_in_memory_is_no_want_of_the_child(
             ballast.append(b"x" * (16 * MEGABYTE))
         return start(*args, **options)
 
-    monkeypatch.setattr(sandbox.subprocess, "Popen", start_when_larger)
+    monkeypatch.setattr(subprocess, "Popen", start_when_larger)
     assert refused(misbehaving, "crash", b"") == "reading it, the parser died of SIGSEGV"
 
 
